@@ -1,0 +1,44 @@
+# Each target sets up .venv by itself and re-uses it; nothing but Python >= 3.11 and pip is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PEERS := $(VENV)/.peers
+
+.PHONY: demo test test-all check bench format clean
+
+demo: $(READY)  ## inspect generated vectors, and make an embedding layer from them
+	$(BIN)/python -m embinit demo
+
+test: $(READY)  ## the tests, under 8 minutes on 2 cores
+	$(BIN)/python -m pytest -q -m "not long"
+
+test-all: $(READY) $(PEERS)  ## also what is long, or needs peers that are installed for it
+	EMBINIT_FUZZ=10000 $(BIN)/python -m pytest -q
+
+check: $(READY)  ## ruff, and mypy in strict mode
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformers; results are asserted equal
+	$(BIN)/python -m benchmarks.vectors
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# torch comes first and pinned: left to a resolver it may bring several GB of CUDA packages.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt 'pip>=25.1'
+	$(BIN)/python -m pip install -q -c constraints.txt torch
+	$(BIN)/python -m pip install -q -c constraints.txt -e . --group dev
+	touch $@
+
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install -q -c constraints.txt --group peers
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-* .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

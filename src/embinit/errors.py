@@ -1,0 +1,39 @@
+"""What can go wrong, said in one sentence that a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+
+class EmbinitError(ValueError):
+    """A wrong input or setting; its text is one sentence that names the input and what would be accepted."""
+
+
+class MissingExtra(EmbinitError, ImportError):
+    """A library of an optional extra is not installed."""
+
+
+class EmbinitWarning(UserWarning):
+    """Something that was counted and does not stop the work, but that a person should read."""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?`, or the choices where nothing is close."""
+    choices = sorted(known)
+    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; one of {', '.join(choices)}" if choices else ""
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """Return the imported module, or raise MissingExtra with the line that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise MissingExtra(f"{purpose} needs {module.partition('.')[0]}: pip install 'embinit[{extra}]'") from None

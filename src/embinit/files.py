@@ -1,0 +1,110 @@
+"""Files that are whole or absent: atomic writes, and readers that see through compression."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from embinit.errors import EmbinitError, closest
+
+BUFFER = 1 << 20
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip"}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file to write; it takes the place of `path` when all went well, and else leaves the old one."""
+    if path.is_dir():
+        raise EmbinitError(f"{path} is a folder; give the name of a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb", buffering=BUFFER) as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException as error:
+        Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, EmbinitError):
+            raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+        raise
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill; it becomes `path` when all went well, and else nothing is left behind."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise EmbinitError(f"{path} exists already; give a new folder or remove it first")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+    with part as name:
+        inner = Path(name) / path.name
+        inner.mkdir()
+        yield inner
+        if path.exists():
+            path.rmdir()
+        inner.rename(path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def compression(path: Path) -> str:
+    """Return `gzip`, `bzip2`, `xz`, `zip` or `none`, by the file's first bytes."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "none")
+
+
+@contextmanager
+def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
+    """Yield the uncompressed bytes of a file, or of one member of a zip archive, with room to peek."""
+    try:
+        kind = compression(path)
+        if member is not None and kind != "zip":
+            raise EmbinitError(f"{path} is no zip archive, so it has no member {member!r}")
+        if kind == "zip":
+            with zipfile.ZipFile(path) as archive, archive.open(_member(archive, path, member)) as inner:
+                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
+            return
+        readers = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+        with readers[kind](path, "rb") if kind in readers else path.open("rb", buffering=0) as inner:
+            yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise EmbinitError(f"{path} is damaged or cut short: {error}") from None
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _member(archive: zipfile.ZipFile, path: Path, wanted: str | None) -> str:
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+    if wanted is not None:
+        if wanted not in names:
+            raise EmbinitError(f"{path} has no member {wanted!r}{closest(wanted, names)}")
+        return wanted
+    if len(names) != 1:
+        listed = ", ".join(names[:8]) or "none"
+        raise EmbinitError(f"{path} has {len(names)} members ({listed}); name one as {path}::MEMBER")
+    return names[0]

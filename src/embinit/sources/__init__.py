@@ -1,0 +1,1 @@
+"""Sources: vectors from wherever people have them."""

@@ -1,0 +1,158 @@
+"""fastText's binary model: words, and hashed character n-grams from which words it lacks are made.
+
+The layout follows fastText's own sources (dictionary.cc, densematrix.cc, version 12); the input matrix is
+memory-mapped, so that only the rows that are needed are read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from embinit.errors import EmbinitError
+from embinit.files import compression
+from embinit.sources.gather import Gatherer, decoded, encoded
+from embinit.types import Embeddings, Flags, Matrix
+
+MAGIC = 793_712_314
+_ARGUMENTS = "<12id"
+_END_OF_SENTENCE = b"</s>"
+
+
+@dataclass(frozen=True)
+class _Model:
+    words: dict[bytes, int]
+    matrix: Matrix  # (words + buckets, dim), memory-mapped
+    buckets: int
+    shortest: int
+    longest: int
+    pruned: dict[int, int] | None
+
+    def rows_of(self, word: bytes) -> list[int]:
+        """Return the rows whose mean is the word's vector: its own where it has one, and its n-grams'."""
+        own = self.words.get(word)
+        rows = [] if own is None else [own]
+        if word == _END_OF_SENTENCE or self.longest == 0 or self.buckets == 0:
+            return rows
+        for value in ngram_hashes(b"<" + word + b">", self.shortest, self.longest):
+            bucket: int | None = value % self.buckets
+            if self.pruned is not None:
+                bucket = self.pruned.get(value % self.buckets)
+            if bucket is not None:
+                rows.append(len(self.words) + bucket)
+        return rows
+
+    def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
+        """Return a vector a word, and which words have one."""
+        vectors = np.zeros((len(words), self.matrix.shape[1]), dtype=np.float32)
+        made = np.zeros(len(words), dtype=bool)
+        for i, word in enumerate(words):
+            rows = self.rows_of(word)
+            if rows:
+                vectors[i] = self.matrix[rows].sum(axis=0) / len(rows)
+                made[i] = True
+        return vectors, made
+
+
+def read_fasttext(path: Path, wanted: Collection[str] | None, source: str) -> Embeddings:
+    """Return the words of a fastText model; wanted words that it lacks are composed from their n-grams."""
+    if compression(path) != "none":
+        raise EmbinitError(f"{source} is a compressed fastText model, whose rows are read at random: unpack it first")
+    try:
+        model = _opened(path, source)
+    except (struct.error, IndexError):
+        raise EmbinitError(f"{source} is a fastText model that ends inside its dictionary; fetch it again") from None
+    stored = list(model.words)
+    if wanted is not None:
+        targets = encoded(wanted)
+        stored = [word for word in stored if word in targets]
+    rows = Gatherer(model.matrix.shape[1], len(stored))
+    for start in range(0, len(stored), 4096):
+        part = stored[start : start + 4096]
+        rows.add(part, model.vectors(part)[0])
+    lacking = [] if wanted is None else sorted(encoded(wanted) - model.words.keys())
+    vectors, made = model.vectors(lacking)
+    composed = [word for word, ok in zip(lacking, made.tolist(), strict=True) if ok]
+    if composed:
+        rows.counts["composed from n-grams"] = len(composed)
+        rows.add(composed, vectors[made])
+
+    def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
+        return model.vectors([token.encode("utf-8", "surrogateescape") for token in tokens])
+
+    found = rows.result(source, "fastText binary", filtered=wanted is not None)
+    return Embeddings(
+        found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose
+    )
+
+
+def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
+    """Return fastText's hash (FNV-1a over signed bytes) of each character n-gram; single end marks are left out."""
+    hashes = []
+    size = len(word)
+    for start in range(size):
+        if word[start] & 0xC0 == 0x80:
+            continue
+        value, at, length = 2166136261, start, 1
+        while at < size and length <= longest:
+            while True:
+                byte = word[at]
+                value = ((value ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619) & 0xFFFFFFFF
+                at += 1
+                if at >= size or word[at] & 0xC0 != 0x80:
+                    break
+            if length >= shortest and not (length == 1 and (start == 0 or at == size)):
+                hashes.append(value)
+            length += 1
+    return hashes
+
+
+def _opened(path: Path, source: str) -> _Model:
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    at = 8
+    dim, _, _, _, _, _, _, _, buckets, shortest, longest, _, _ = struct.unpack_from(_ARGUMENTS, data, at)
+    at += struct.calcsize(_ARGUMENTS)
+    size, count, _, _, pruned_size = struct.unpack_from("<3i2q", data, at)
+    at += struct.calcsize("<3i2q")
+    words, at = _dictionary(path, at, size)
+    pruned = None
+    if pruned_size >= 0:
+        pairs = np.frombuffer(data[at : at + 8 * pruned_size].tobytes(), dtype="<i4").reshape(-1, 2)
+        pruned = dict(pairs.tolist())
+        at += 8 * pruned_size
+    if data[at]:
+        raise EmbinitError(f"{source} is a quantized fastText model (.ftz); embinit reads the full .bin")
+    rows, columns = struct.unpack_from("<2q", data, at + 1)
+    at += 17
+    if columns != dim or rows < count or at + 4 * rows * columns > len(data):
+        raise EmbinitError(
+            f"{source} is cut short or damaged: {rows} x {columns} numbers are promised, "
+            f"{(len(data) - at) // 4} are there"
+        )
+    matrix = np.memmap(path, dtype="<f4", mode="r", offset=at, shape=(rows, columns))
+    index = {word: row for row, word in enumerate(words[:count])}
+    return _Model(index, matrix, buckets, shortest, longest, pruned)
+
+
+def _dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:
+    """Return the entries (words before labels) and where they end: text, NUL, an int64 count, an int8 type."""
+    words: list[bytes] = []
+    with path.open("rb") as file:
+        file.seek(at)
+        buffer, offset = b"", 0
+        while len(words) < size:
+            end = buffer.find(b"\0", offset)
+            if end < 0 or end + 10 > len(buffer):
+                more = file.read(1 << 20)
+                if not more:
+                    raise IndexError
+                buffer, offset = buffer[offset:] + more, 0
+                continue
+            words.append(buffer[offset:end])
+            at += end + 10 - offset
+            offset = end + 10
+    return words, at

@@ -1,0 +1,132 @@
+"""Checkpoints as sets of files: a folder on disk, or a repository on the Hugging Face hub read by ranges."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from embinit.errors import EmbinitError, require
+from embinit.sources.tensors import Bytes, LocalBytes
+
+
+class Repository(Protocol):
+    """Files of one checkpoint."""
+
+    name: str
+
+    def small(self, file: str) -> Path | None:
+        """Return a configuration or token file on disk, None where there is none."""
+        ...
+
+    def large(self, file: str) -> Bytes | None:
+        """Return a weight file that is read in parts, None where there is none."""
+        ...
+
+    def files(self) -> list[str]:
+        """Return the names of all files."""
+        ...
+
+
+class Folder:
+    """A checkpoint on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = str(path)
+
+    def small(self, file: str) -> Path | None:
+        """Return the file's path where it exists."""
+        return self.path / file if (self.path / file).is_file() else None
+
+    def large(self, file: str) -> Bytes | None:
+        """Return the file, memory-mapped."""
+        return LocalBytes(self.path / file) if (self.path / file).is_file() else None
+
+    def files(self) -> list[str]:
+        """Return the names of the files in the folder."""
+        return sorted(entry.name for entry in self.path.iterdir() if entry.is_file())
+
+
+class Hub:
+    """A repository on the hub: small files through its cache, weights by ranged reads."""
+
+    def __init__(self, spec: str) -> None:
+        self._hub: Any = require("huggingface_hub", "hf", f"reading {spec} from the hub")
+        self.name = spec
+        self._id, _, revision = spec.partition("@")
+        self._revision = revision or None
+        self._listing: list[str] | None = None
+
+    def small(self, file: str) -> Path | None:
+        """Return the file from the cache, downloaded first where needed; offline, only from the cache."""
+        errors = self._hub.errors
+        try:
+            return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
+        except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
+            if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
+                raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+            return None
+        except errors.RepositoryNotFoundError:
+            raise EmbinitError(f"{self.name} is neither a file here nor a repository on the hub (or it is private)") from None
+        except errors.GatedRepoError:
+            raise EmbinitError(f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`") from None
+        except errors.RevisionNotFoundError:
+            raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
+        except (errors.HfHubHTTPError, OSError) as error:
+            raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+
+    def large(self, file: str) -> Bytes | None:
+        """Return the file from the cache where it is whole there, and else by ranged reads."""
+        cached = self._hub.try_to_load_from_cache(self._id, file, revision=self._revision)
+        if isinstance(cached, str):
+            return LocalBytes(Path(cached))
+        if _offline():
+            return None
+        url = self._hub.hf_hub_url(self._id, file, revision=self._revision)
+        return _RemoteBytes(self._hub, url, f"{self.name}/{file}")
+
+    def files(self) -> list[str]:
+        """Return the names of the repository's files; offline, of those in the cache."""
+        if self._listing is None:
+            if _offline():
+                config = self.small("config.json")
+                self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
+            else:
+                try:
+                    self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
+                except (self._hub.errors.HfHubHTTPError, OSError) as error:
+                    raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+        return self._listing
+
+
+class _RemoteBytes:
+    def __init__(self, hub: Any, url: str, name: str) -> None:
+        self.name = name
+        self._url = url
+        self._session = hub.get_session()
+        self._headers: dict[str, str] = hub.utils.build_hf_headers()
+
+    def read(self, start: int, end: int) -> bytes:
+        if end <= start:
+            return b""
+        headers = {**self._headers, "Range": f"bytes={start}-{end - 1}"}
+        try:
+            with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as answer:
+                if answer.status_code == 200:
+                    raise EmbinitError(f"{self.name}: the server does not answer ranged reads; download the folder first")
+                if answer.status_code != 206:
+                    raise EmbinitError(f"{self.name}: the server answered {answer.status_code}")
+                return bytes(answer.read())
+        except EmbinitError:
+            raise
+        except Exception as error:  # whatever the HTTP library of this version raises
+            raise EmbinitError(f"{self.name}: the connection broke ({_reason(error)})") from None
+
+
+def _offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

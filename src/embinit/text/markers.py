@@ -1,0 +1,106 @@
+"""The marks that sub-word schemes put on tokens, taken off: `▁the`, `Ġthe`, `the</w>` and `the` are one word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Literal
+
+Scheme = Literal["words", "sentencepiece", "byte-level", "wordpiece", "end-of-word", "subword-nmt"]
+
+_SPECIAL = re.compile(
+    r"<(unk|pad|bos|eos|s|/s|mask|sep|cls|extra_id_\d+|unused\d+|eod|eop|endoftext|blank|start_of_turn|end_of_turn)>"
+    r"|\[(unk|pad|cls|sep|mask|bos|eos|unused\d+)\]"
+    r"|<\|[^|]*\|>"
+    r"|<0x[0-9A-F]{2}>",
+    re.IGNORECASE,
+)
+
+
+def looks_special(token: str) -> bool:
+    """Return whether a token is spelled like a special one: `<pad>`, `[CLS]`, `<|endoftext|>`, `<0x0A>`."""
+    return _SPECIAL.fullmatch(token) is not None
+
+
+def scheme_of(tokens: Iterable[str]) -> Scheme:
+    """Return the scheme that a list of tokens is written in; one in two hundred tokens must show its mark."""
+    total = 0
+    seen: dict[Scheme, int] = dict.fromkeys(("sentencepiece", "byte-level", "wordpiece", "end-of-word", "subword-nmt"), 0)
+    for token in tokens:
+        total += 1
+        if len(token) < 2:
+            continue
+        if token[0] == "▁":
+            seen["sentencepiece"] += 1
+        elif token[0] == "Ġ":
+            seen["byte-level"] += 1
+        elif token.startswith("##") and len(token) > 2:
+            seen["wordpiece"] += 1
+        elif token.endswith("</w>"):
+            seen["end-of-word"] += 1
+        elif token.endswith("@@"):
+            seen["subword-nmt"] += 1
+    best = max(seen, key=lambda name: seen[name])
+    return best if seen[best] > max(1, total / 200) else "words"
+
+
+def plain(token: str, scheme: Scheme) -> tuple[str, bool]:
+    """Return a token's text without marks, and whether it can begin a word.
+
+    >>> plain("▁the", "sentencepiece"), plain("##ing", "wordpiece"), plain("ĠfÃ¼r", "byte-level")
+    (('the', True), ('ing', False), ('für', True))
+    """
+    if scheme == "sentencepiece":
+        return (token[1:], True) if token.startswith("▁") else (token, False)
+    if scheme == "byte-level":
+        text = from_byte_level(token)
+        return (text[1:], True) if text.startswith(" ") else (text, False)
+    if scheme == "wordpiece":
+        return (token[2:], False) if token.startswith("##") and len(token) > 2 else (token, True)
+    if scheme == "end-of-word":
+        return token.removesuffix("</w>"), token.endswith("</w>")
+    if scheme == "subword-nmt":
+        # `wal@@ king`: whether `king` began the word cannot be told from the token, so words are taken as whole.
+        return token.removesuffix("@@"), not token.endswith("@@")
+    return token, True
+
+
+def marked(text: str, begins: bool, scheme: Scheme) -> str:
+    """Return the token that a scheme would write for this text: the inverse of `plain`."""
+    if scheme == "sentencepiece":
+        return "▁" + text if begins else text
+    if scheme == "byte-level":
+        return to_byte_level(" " + text if begins else text)
+    if scheme == "wordpiece":
+        return text if begins else "##" + text
+    if scheme == "end-of-word":
+        return text + "</w>" if begins else text
+    if scheme == "subword-nmt":
+        return text if begins else text + "@@"
+    return text
+
+
+@cache
+def _byte_table() -> tuple[dict[int, str], dict[str, int]]:
+    """Return GPT-2's map between bytes and printable characters: bytes that do not print move above 255."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    table = {byte: chr(byte) for byte in printable}
+    others = [byte for byte in range(256) if byte not in table]
+    table.update({byte: chr(256 + place) for place, byte in enumerate(others)})
+    return table, {char: byte for byte, char in table.items()}
+
+
+def to_byte_level(text: str) -> str:
+    """Return text in GPT-2's byte-level spelling."""
+    table = _byte_table()[0]
+    return "".join(table[byte] for byte in text.encode("utf-8", "surrogateescape"))
+
+
+def from_byte_level(token: str) -> str:
+    """Return the text of a byte-level token; a token that is part of a character keeps its spelling."""
+    table = _byte_table()[1]
+    try:
+        return bytes(table[char] for char in token).decode("utf-8")
+    except (KeyError, UnicodeDecodeError):
+        return token

@@ -1,0 +1,77 @@
+"""Tokenizers by name: white space, spaCy's rules, any Hugging Face tokenizer on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, closest, require
+
+Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
+
+
+def tokenizer(spec: str) -> Tokenizer:
+    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file or folder."""
+    if spec == "whitespace":
+        return _whitespace
+    if spec.startswith("spacy:"):
+        return _spacy(spec.removeprefix("spacy:"))
+    path = Path(spec)
+    if path.exists():
+        encode = subword(path)
+        return lambda lines: (encode(line) for line in lines)
+    names = ("whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+    raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file or folder)")
+
+
+def _whitespace(lines: Iterable[str]) -> Iterator[list[str]]:
+    return (line.split() for line in lines)
+
+
+def _spacy(language: str) -> Tokenizer:
+    spacy = require("spacy", "spacy", f"the tokenizer spacy:{language}")
+    try:
+        make = spacy.blank(language).tokenizer
+    except (ImportError, ValueError):
+        raise EmbinitError(f"spaCy has no tokenizer for language {language!r}; try en, de, fr, cs or xx") from None
+    return lambda lines: ([token.text for token in make(line)] for line in lines)
+
+
+def subword(path: Path) -> Callable[[str], list[str]]:
+    """Return a function from text to pieces, without special tokens, for a tokenizer's file or folder."""
+    loaded = _hugging_face(path)
+    return lambda text: list(loaded.encode(text, add_special_tokens=False).tokens)
+
+
+def _hugging_face(path: Path) -> Any:
+    library = require("tokenizers", "hf", "a sub-word tokenizer")
+    if path.is_dir():
+        inside = [path / name for name in ("tokenizer.json", "vocab.txt") if (path / name).is_file()]
+        if not inside:
+            raise EmbinitError(f"{path} holds no tokenizer.json and no vocab.txt")
+        path = inside[0]
+    try:
+        if path.suffix == ".json":
+            loaded = library.Tokenizer.from_file(str(path))
+            loaded.no_padding()
+            loaded.no_truncation()
+            return loaded
+        return library.BertWordPieceTokenizer(str(path), lowercase=_lowercases(path))
+    except EmbinitError:
+        raise
+    except Exception as error:  # the library raises bare Exception
+        raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
+
+
+def _lowercases(path: Path) -> bool:
+    """Return what the folder's configuration says, and else whether the list has no capital letter."""
+    import json
+
+    config = path.with_name("tokenizer_config.json")
+    if config.is_file():
+        said = json.loads(config.read_text(encoding="utf-8")).get("do_lower_case")
+        if said is not None:
+            return bool(said)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return not any(line != line.lower() for line in lines if not line.startswith("["))
