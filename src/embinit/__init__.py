@@ -1,2 +1,88 @@
-"""Initialize transformers with pre-trained embeddings, so that they help."""
+"""Initialize transformers with pre-trained embeddings, so that they help.
+
+>>> import embinit
+>>> aligned = embinit.align("glove.6B.300d.txt", ["the", "cat", "sat"])       # doctest: +SKIP
+>>> print(embinit.diagnose(aligned).verdict.headline)                           # doctest: +SKIP
+>>> matrix = embinit.recipe("pretrained_xavier")(aligned, embinit.stream(0, "matrix"))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from embinit.alignment import Matching as Matching
+    from embinit.alignment import align as align
+    from embinit.diagnosis.diagnose import Diagnosis as Diagnosis
+    from embinit.diagnosis.diagnose import diagnose as diagnose
+    from embinit.errors import EmbinitError as EmbinitError
+    from embinit.export.models import apply as apply
+    from embinit.export.models import set_embedding as set_embedding
+    from embinit.export.writing import write as write
+    from embinit.hosts import host as host
+    from embinit.recipes.recipe import Recipe as Recipe
+    from embinit.recipes.recipe import Step as Step
+    from embinit.recipes.recipe import recipe as recipe
+    from embinit.seeds import stream as stream
+    from embinit.sources.loading import load as load
+    from embinit.types import Aligned as Aligned
+    from embinit.types import Embeddings as Embeddings
+    from embinit.types import Host as Host
+    from embinit.types import Vocabulary as Vocabulary
+
+# Importing is free: a name brings its module in when it is first used.
+_WHERE = {
+    "Aligned": "types",
+    "Diagnosis": "diagnosis.diagnose",
+    "EmbinitError": "errors",
+    "Embeddings": "types",
+    "Host": "types",
+    "Matching": "alignment",
+    "Recipe": "recipes.recipe",
+    "Step": "recipes.recipe",
+    "Vocabulary": "types",
+    "align": "alignment",
+    "apply": "export.models",
+    "diagnose": "diagnosis.diagnose",
+    "host": "hosts",
+    "load": "sources.loading",
+    "recipe": "recipes.recipe",
+    "set_embedding": "export.models",
+    "stream": "seeds",
+    "write": "export.writing",
+}
+
+__all__ = [
+    "Aligned",
+    "Diagnosis",
+    "EmbinitError",
+    "Embeddings",
+    "Host",
+    "Matching",
+    "Recipe",
+    "Step",
+    "Vocabulary",
+    "__version__",
+    "align",
+    "apply",
+    "diagnose",
+    "host",
+    "load",
+    "recipe",
+    "set_embedding",
+    "stream",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'embinit' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"embinit.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

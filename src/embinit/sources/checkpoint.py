@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from embinit.errors import EmbinitError, closest, require
+from embinit.sources.gather import Ask
 from embinit.sources.repositories import Repository
 from embinit.sources.tensors import TensorFile
 from embinit.text.markers import scheme_of
@@ -111,7 +113,7 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
     raise EmbinitError(f"{repository.name} holds no weights; looked for *.safetensors, {_INDEX}, {_TORCH}")
 
 
-def read_checkpoint(repository: Repository, tensor: str | None, wanted: Collection[str] | None) -> Embeddings:
+def read_checkpoint(repository: Repository, tensor: str | None, ask: Ask) -> Embeddings:
     """Return the tokens of a checkpoint's tokenizer with their rows, or only the wanted ones."""
     path = repository.small("config.json")
     config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
@@ -121,8 +123,10 @@ def read_checkpoint(repository: Repository, tensor: str | None, wanted: Collecti
     lookup = _Lookup(weights, name)
     ids: dict[str, int] = {}
     for i, token in enumerate(table.tokens[: lookup.rows]):
-        if token is not None and (wanted is None or token in wanted):
+        if token is not None and (ask.wanted is None or token in ask.wanted):
             ids.setdefault(token, i)
+    if ask.most is not None:
+        ids = dict(islice(ids.items(), ask.most))
     counts = {"rows": len(ids)}
     holes = sum(token is None for token in table.tokens[: lookup.rows])
     for what, count in (
@@ -170,13 +174,15 @@ class _Lookup:
 def _composer(table: TokenTable, lookup: _Lookup) -> Any:
     """Return a function that makes a word's vector as the mean of its pieces' vectors, where pieces are known."""
     path = table.tokenizer
-    if path is None or scheme_of(token for token in table.tokens if token is not None) == "words":
+    scheme = scheme_of(token for token in table.tokens if token is not None)
+    if path is None or scheme == "words":
         return None
+    before = " " if scheme == "byte-level" else ""  # a word's own first piece carries the space before it
     ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
 
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
         split = subword(path)
-        pieces = [split(token) for token in tokens]
+        pieces = [split(before + token) for token in tokens]
         made = np.array([bool(own) and all(piece in ids for piece in own) for own in pieces], dtype=bool)
         needed = sorted({ids[piece] for own, ok in zip(pieces, made.tolist(), strict=True) if ok for piece in own})
         rows = lookup.vectors(needed)

@@ -7,7 +7,7 @@ memory-mapped, so that only the rows that are needed are read.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import compression
-from embinit.sources.gather import Gatherer, decoded, encoded
+from embinit.sources.gather import Ask, Gatherer, decoded, encoded
 from embinit.types import Embeddings, Flags, Matrix
 
 MAGIC = 793_712_314
@@ -58,7 +58,7 @@ class _Model:
         return vectors, made
 
 
-def read_fasttext(path: Path, wanted: Collection[str] | None, source: str) -> Embeddings:
+def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
     """Return the words of a fastText model; wanted words that it lacks are composed from their n-grams."""
     if compression(path) != "none":
         raise EmbinitError(f"{source} is a compressed fastText model, whose rows are read at random: unpack it first")
@@ -66,15 +66,13 @@ def read_fasttext(path: Path, wanted: Collection[str] | None, source: str) -> Em
         model = _opened(path, source)
     except (struct.error, IndexError):
         raise EmbinitError(f"{source} is a fastText model that ends inside its dictionary; fetch it again") from None
-    stored = list(model.words)
-    if wanted is not None:
-        targets = encoded(wanted)
-        stored = [word for word in stored if word in targets]
+    targets = None if ask.wanted is None else encoded(ask.wanted)
+    stored = [word for word in model.words if targets is None or word in targets][: ask.most]
     rows = Gatherer(model.matrix.shape[1], len(stored))
     for start in range(0, len(stored), 4096):
         part = stored[start : start + 4096]
         rows.add(part, model.vectors(part)[0])
-    lacking = [] if wanted is None else sorted(encoded(wanted) - model.words.keys())
+    lacking = sorted(targets - model.words.keys()) if targets is not None and ask.compose else []
     vectors, made = model.vectors(lacking)
     composed = [word for word, ok in zip(lacking, made.tolist(), strict=True) if ok]
     if composed:
@@ -84,7 +82,7 @@ def read_fasttext(path: Path, wanted: Collection[str] | None, source: str) -> Em
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
         return model.vectors([token.encode("utf-8", "surrogateescape") for token in tokens])
 
-    found = rows.result(source, "fastText binary", filtered=wanted is not None)
+    found = rows.result(source, "fastText binary", ask)
     return Embeddings(
         found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose
     )

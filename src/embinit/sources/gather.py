@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,16 @@ from embinit.errors import EmbinitError
 from embinit.types import Embeddings, Matrix, Origin
 
 _EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Which rows of a source are asked for."""
+
+    wanted: frozenset[str] | None = None
+    most: int | None = None
+    #: make wanted words that a fastText model lacks
+    compose: bool = True
 
 
 def encoded(tokens: Collection[str]) -> frozenset[bytes]:
@@ -62,9 +73,14 @@ class Gatherer:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(detail)
 
-    def result(self, source: str, form: str, filtered: bool) -> Embeddings:
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def result(self, source: str, form: str, ask: Ask) -> Embeddings:
         """Return what was gathered; an error where every row was rejected."""
-        if not self._tokens and not filtered:
+        if ask.most is not None:
+            del self._tokens[ask.most :]
+        if not self._tokens and ask.wanted is None:
             why = f": {self.examples[0]}" if self.examples else ""
             raise EmbinitError(f"{source} has no usable row ({self.counts['rejected']} rejected{why})")
         tokens, undecodable = decoded(self._tokens)

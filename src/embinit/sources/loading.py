@@ -12,6 +12,7 @@ from embinit.sources.arrays import read_npy, read_npz, read_object, read_safeten
 from embinit.sources.catalogue import fetched_path, is_name
 from embinit.sources.checkpoint import read_checkpoint
 from embinit.sources.fasttext import read_fasttext
+from embinit.sources.gather import Ask
 from embinit.sources.repositories import Folder, Hub
 from embinit.sources.sniff import sniff
 from embinit.sources.text import read_text
@@ -22,13 +23,22 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
 _FILE_ENDINGS = re.compile(r"\.(txt|vec|bin|gz|bz2|xz|zip|npy|npz|safetensors|json|model|kv|pt|csv|tsv)$", re.IGNORECASE)
 
 
-def load(source: Any, wanted: Collection[str] | None = None, *, tokens: Sequence[str] | None = None) -> Embeddings:
+def load(
+    source: Any,
+    wanted: Collection[str] | None = None,
+    *,
+    tokens: Sequence[str] | None = None,
+    most: int | None = None,
+    compose: bool = True,
+) -> Embeddings:
     """Return the tokens and vectors of a source; with `wanted`, only those, at the memory of those.
 
     `source` is a file (GloVe, word2vec or fastText text or binary, .npy, .npz, .safetensors, plain or compressed), a
     member of a zip archive (`glove.6B.zip::glove.6B.50d.txt`), a Hugging Face or model2vec folder or hub id, one of its
     tensors (`FOLDER::tensor.name`), a name that `embinit fetch` has fetched (`glove:6B.300d`), a gensim KeyedVectors,
-    or a tensor or array together with `tokens`. The format is told by content, not by name.
+    or a tensor or array together with `tokens`. The format is told by content, not by name. `most` stops after that many
+    rows (vector files begin with their commonest words); `compose=False` keeps a fastText model from making the wanted
+    words that it lacks.
 
     >>> load("glove.6B.50d.txt", wanted={"cat", "dog"})      # doctest: +SKIP
     Embeddings(2 x 50, GloVe text, 'glove.6B.50d.txt')
@@ -40,40 +50,41 @@ def load(source: Any, wanted: Collection[str] | None = None, *, tokens: Sequence
         return read_object(source, tokens, wanted)
     spec = str(source)
     name, _, detail = spec.partition("::")
+    ask = Ask(wanted, most, compose)
     if is_name(name) and not Path(name).exists():
         path, member = fetched_path(name)
-        return _load_file(path, detail or member, wanted, spec)
+        return _load_file(path, detail or member, ask, spec)
     path = Path(name).expanduser()
     if path.is_dir():
-        return _load_folder(path, detail or None, wanted)
+        return _load_folder(path, detail or None, ask)
     if path.is_file():
-        return _load_file(path, detail or None, wanted, spec)
+        return _load_file(path, detail or None, ask, spec)
     if path.exists():
         raise EmbinitError(f"{name} is no regular file")
     if isinstance(source, str) and _HUB_ID.fullmatch(name) and not _FILE_ENDINGS.search(name):
-        return read_checkpoint(Hub(name), detail or None, wanted)
+        return read_checkpoint(Hub(name), detail or None, ask)
     folder = path.parent
     near = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
     hint = closest(path.name, near) if len(near) < 5000 else ""
     raise EmbinitError(f"no such file: {name}{hint if 'did you mean' in hint else ''}")
 
 
-def _load_folder(path: Path, tensor: str | None, wanted: frozenset[str] | None) -> Embeddings:
+def _load_folder(path: Path, tensor: str | None, ask: Ask) -> Embeddings:
     inner = path / "0_StaticEmbedding"
-    return read_checkpoint(Folder(inner if inner.is_dir() else path), tensor, wanted)
+    return read_checkpoint(Folder(inner if inner.is_dir() else path), tensor, ask)
 
 
-def _load_file(path: Path, detail: str | None, wanted: frozenset[str] | None, source: str) -> Embeddings:
+def _load_file(path: Path, detail: str | None, ask: Ask, source: str) -> Embeddings:
     array_file = detail is not None and path.suffix in (".npy", ".safetensors")
     kind = sniff(path, None if array_file else detail, source)
     if kind == "text":
-        return read_text(path, detail, wanted, source)
+        return read_text(path, detail, ask, source)
     if kind == "word2vec":
-        return read_word2vec(path, detail, wanted, source)
+        return read_word2vec(path, detail, ask, source)
     if kind == "fasttext":
-        return read_fasttext(path, wanted, source)
+        return read_fasttext(path, ask, source)
     if kind == "npz":
-        return read_npz(path, wanted, source)
+        return read_npz(path, ask.wanted, source)
     if kind == "npy":
-        return read_npy(path, detail, wanted, source)
-    return read_safetensors(path, detail, wanted, source)
+        return read_npy(path, detail, ask.wanted, source)
+    return read_safetensors(path, detail, ask.wanted, source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +12,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import opened
-from embinit.sources.gather import Gatherer, encoded
+from embinit.sources.gather import Ask, Gatherer, encoded
 from embinit.sources.numbers import decimals, number
 from embinit.types import Embeddings, Matrix
 
@@ -31,14 +31,14 @@ class Layout:
     tabs: bool
 
 
-def read_text(path: Path, member: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
+def read_text(path: Path, member: str | None, ask: Ask, source: str) -> Embeddings:
     """Return the rows of a text file, or only the wanted ones at the memory of those."""
     with opened(path, member) as stream:
         head = stream.read(_HEAD)
         while b"\n" not in head and (more := stream.read(_HEAD)):
             head += more
     layout = layout_of(head, source)
-    targets = None if wanted is None else encoded(wanted)
+    targets = None if ask.wanted is None else encoded(ask.wanted)
     expected = len(targets) if targets is not None else layout.promised or path.stat().st_size // (8 * layout.dim)
     rows = Gatherer(layout.dim, min(expected, 1 << 22))
     with opened(path, member) as stream:
@@ -48,12 +48,14 @@ def read_text(path: Path, member: str | None, wanted: Collection[str] | None, so
                 block, numbers = block[block.find(b"\n") + 1 :], numbers[1:]
             if block:
                 _take(block, numbers, layout, targets, rows)
+            if ask.most is not None and len(rows) >= ask.most:
+                break
     read = rows.counts["rows"] + rows.counts["rejected"]
-    if layout.promised is not None and targets is None and read != layout.promised:
+    if layout.promised is not None and targets is None and ask.most is None and read != layout.promised:
         rows.counts["rows promised by the header"] = layout.promised
         rows.examples.append(f"the header promises {layout.promised} rows, the file has {read}")
     form = "GloVe text" if layout.promised is None else "word2vec text"
-    return rows.result(source, form, filtered=wanted is not None)
+    return rows.result(source, form, ask)
 
 
 # ---------------------------------------------------------------- layout

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import opened
-from embinit.sources.gather import Gatherer, encoded
+from embinit.sources.gather import Ask, Gatherer, encoded
 from embinit.types import Embeddings
 
 _BLOCK = 1 << 22
 _LONGEST_TOKEN = 1 << 14
 
 
-def read_word2vec(path: Path, member: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
+def read_word2vec(path: Path, member: str | None, ask: Ask, source: str) -> Embeddings:
     """Return the rows of a binary file (also compressed), or only the wanted ones."""
-    targets = None if wanted is None else encoded(wanted)
+    targets = None if ask.wanted is None else encoded(ask.wanted)
     with opened(path, member) as stream:
         promised, dim = (int(field) for field in stream.readline().split())
         rows = Gatherer(dim, min(promised if targets is None else len(targets), 1 << 22))
@@ -37,6 +36,8 @@ def read_word2vec(path: Path, member: str | None, wanted: Collection[str] | None
                     tokens.append(token)
                     vectors.append(buffer[space + 1 : at])
             _add(rows, tokens, vectors, dim)
+            if ask.most is not None and len(rows) >= ask.most:
+                return rows.result(source, "word2vec binary", ask)
             more = stream.read(_BLOCK)
             buffer, at = buffer[at:] + more, 0
             if b" " not in buffer and len(buffer) > _LONGEST_TOKEN:
@@ -46,7 +47,7 @@ def read_word2vec(path: Path, member: str | None, wanted: Collection[str] | None
     if done < promised:
         rows.counts["rejected: cut short"] = rows.counts["rejected"] = promised - done
         rows.examples.append(f"row {done + 1}: the file ends; its header promises {promised} rows")
-    return rows.result(source, "word2vec binary", filtered=wanted is not None)
+    return rows.result(source, "word2vec binary", ask)
 
 
 def _add(rows: Gatherer, tokens: list[bytes], raw: list[bytes], dim: int) -> None:

@@ -1,0 +1,1 @@
+"""Diagnosis: what vectors are like, what a model will make of them, and what to do."""

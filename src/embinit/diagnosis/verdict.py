@@ -1,0 +1,184 @@
+"""From numbers to plain words: what will happen, why, and the recipe to use."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from embinit.diagnosis.absorption import Absorption
+from embinit.diagnosis.distribution import Distribution
+from embinit.diagnosis.geometry import Geometry
+from embinit.types import Host, xavier_std
+
+Severity = Literal["good", "note", "harm"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was seen, with its number."""
+
+    severity: Severity
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with these vectors in this model."""
+
+    #: `as is`, `as is or lightly scaled`, `standardize`, `enlarge`
+    advice: str
+    headline: str
+    recipe: str
+    findings: tuple[Finding, ...]
+
+
+@cache
+def limits() -> dict[str, dict[str, float]]:
+    """Return the lines that the verdict draws, with what they rest on in the file."""
+    return tomllib.loads(resources.files("embinit.diagnosis").joinpath("verdict.toml").read_text("utf-8"))
+
+
+def percent(share: float) -> str:
+    """Return a share as a person reads it."""
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
+
+
+def verdict(
+    spread: Distribution,
+    rows: int,
+    host: Host,
+    absorbed: Absorption | None,
+    shape: Geometry,
+    coverage: tuple[float, float | None],
+    missing_std: float | None,
+) -> Verdict:
+    """Return the advice for rows of this distribution in a matrix of `rows` rows, with every finding."""
+    if absorbed is not None:
+        advice, headline, recipe, findings = _with_positions(absorbed, rows, spread.dim, host)
+        findings += _rounding(absorbed, host)
+    else:
+        advice, headline, recipe, findings = _without_positions(spread, rows, host)
+    findings += _rows(spread, shape, coverage, missing_std, host)
+    return Verdict(advice, headline, recipe, tuple(findings))
+
+
+_Opinion = tuple[str, str, str, list[Finding]]
+
+
+def _with_positions(absorbed: Absorption, rows: int, dim: int, host: Host) -> _Opinion:
+    line, ratio = limits()["ratio"], absorbed.ratio
+    target = _target(rows, dim, host)
+    told = "" if absorbed.position_readout is None else (
+        f"; a linear read-out tells {percent(absorbed.position_readout)} of positions from the sum (chance is 5 %)"
+    )
+    kept = "" if absorbed.neighbours_kept is None else (
+        f"; {percent(absorbed.neighbours_kept)} of nearest neighbours stay"
+    )
+    seen = f"scaled σ is {ratio:.3g} times the rms of the positions"
+    basis = "" if host.positions == "sinusoidal" and host.norm == "none" else (
+        " (measured with sinusoids and post-LN; taken over to this model)"
+    )
+    if ratio > line["border"]:
+        text = f"positions are absorbed: {seen}{told}{basis}"
+        headline = "Standardize these vectors: as they are they will do worse than random ones, for they absorb the positions."
+        return "standardize", headline, target, [Finding("harm", "absorption", text)]
+    if ratio > line["good"]:
+        text = f"positions are still there, though weak: {seen}{told}{kept}{basis}"
+        headline = "Use these vectors as they are, or scale them lightly: they are near the range where meaning helps."
+        return "as is or lightly scaled", headline, "pretrained", [Finding("note", "absorption", text)]
+    if ratio >= line["buried"]:
+        text = f"rows and positions are of one size: {seen}{told}{kept}{basis}"
+        headline = "Use these vectors as they are: their scale fits the positions."
+        return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
+    text = f"positions drown the rows: {seen}{kept}{basis}"
+    headline = "Enlarge these vectors: they do no harm, but their meaning drowns in the positions."
+    recipe = f"pretrained | center | scale ratio={line['aim']}"
+    return "enlarge", headline, recipe, [Finding("note", "absorption", text)]
+
+
+def _target(rows: int, dim: int, host: Host) -> str:
+    """Return the recipe that brings rows into the range: the paper's where Xavier's σ lies in it at this size."""
+    line = limits()["ratio"]
+    if host.positions != "sinusoidal":
+        return "pretrained | center | scale to=host"
+    ratio = xavier_std(rows, dim) * host.multiplier(dim) / host.position_rms
+    if line["buried"] <= ratio <= line["good"]:
+        return "pretrained_xavier"
+    return f"pretrained | center | scale ratio={line['aim']}"
+
+
+def _without_positions(spread: Distribution, rows: int, host: Host) -> _Opinion:
+    line = limits()["stream"]
+    own = host.initial_std(rows, spread.dim)
+    ratio = spread.std / own
+    seen = f"σ is {spread.std:.3g}, {ratio:.3g} times the {own:.3g} that {host.name} draws"
+    note = f"positions are not added here ({host.positions}), so they cannot be absorbed; the scale still counts: {seen}"
+    recipe = "pretrained | center | scale to=host"
+    if ratio > line["high"]:
+        headline = "Scale these vectors down: the first updates of every block are small beside them."
+        return "standardize", headline, recipe, [Finding("harm", "scale", note)]
+    if ratio < line["low"]:
+        headline = "Enlarge these vectors: they are small beside what the model's blocks add."
+        return "enlarge", headline, recipe, [Finding("note", "scale", note)]
+    headline = "Use these vectors as they are: their scale is the model's own."
+    return "as is", headline, "pretrained", [Finding("good", "scale", note)]
+
+
+def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
+    line = limits()["rounding"]
+    lost = {form: share for form, share in absorbed.rounding_loss.items() if share >= line["note"]}
+    if not lost:
+        return [Finding("good", "rounding", "no number format loses the positions at this scale")]
+    worst = max(lost.values())
+    listed = ", ".join(f"{percent(share)} in {form}" for form, share in lost.items())
+    severity: Severity = "harm" if worst >= line["harm"] else "note"
+    word = "are rounded away" if severity == "harm" else "lose a little to rounding"
+    return [Finding(severity, "rounding", f"positions {word}: {listed} of their signal is lost in the sum")]
+
+
+def _rows(
+    spread: Distribution, shape: Geometry, coverage: tuple[float, float | None], missing_std: float | None, host: Host
+) -> list[Finding]:
+    line = limits()["rows"]
+    found: list[Finding] = []
+
+    def say(severity: Severity, name: str, text: str) -> None:
+        found.append(Finding(severity, name, text))
+
+    if coverage[0] < line["coverage"]:
+        say("harm", "coverage", f"only {percent(coverage[0])} of the vocabulary was found; most rows will be random")
+    if missing_std is not None and spread.std > 0:
+        unlike = max(missing_std, 1e-12) / spread.std
+        if not 1 / line["unlike"] < unlike < line["unlike"]:
+            say("note", "missing rows", f"missing rows have σ {missing_std:.3g}, found ones {spread.std:.3g}")
+    if spread.std > 0 and abs(spread.mean) > line["offset"] * spread.std:
+        say("note", "mean", f"the mean is {spread.mean:.3g}, {abs(spread.mean) / spread.std:.2f} σ from zero: center them")
+    if shape.mean_cosine > line["cone"]:
+        say("note", "isotropy", f"rows point the same way (mean cosine {shape.mean_cosine:.2f}): try all_but_the_top")
+    if shape.outlier_dimensions:
+        listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
+        say("note", "outlier dimensions", f"{len(shape.outlier_dimensions)} dimensions dominate ({listed})")
+    for count, what in (
+        (shape.zero_rows, "zero rows"), (shape.duplicate_rows, "duplicate rows"), (shape.bad_rows, "NaN or infinite rows"),
+    ):
+        if count:
+            say("harm" if what.startswith("NaN") else "note", what, f"{count:,} {what}")
+    logits = spread.std * spread.dim**0.5
+    if host.tied and logits > line["logits"]:
+        text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"
+        say("harm", "logits", text)
+    return found
+
+
+def as_dict(value: Verdict) -> dict[str, Any]:
+    """Return the verdict as plain data."""
+    return {
+        "advice": value.advice,
+        "headline": value.headline,
+        "recipe": value.recipe,
+        "findings": [vars(finding) for finding in value.findings],
+    }

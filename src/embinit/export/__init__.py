@@ -1,0 +1,1 @@
+"""Out: a matrix for other tools, or into a model."""

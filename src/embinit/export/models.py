@@ -1,0 +1,204 @@
+"""A matrix into a model: a Hugging Face folder, or any nn.Embedding; then read back and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embinit.errors import EmbinitError, require
+from embinit.files import replacing_folder
+from embinit.text.markers import looks_special
+from embinit.text.token_files import token_table
+from embinit.types import Embeddings, Matrix
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What came to stand where in the model."""
+
+    rows: int
+    dim: int
+    replaced: int
+    #: special tokens, whose rows the model keeps
+    specials_kept: int
+    #: rows of the model for which the matrix has no token
+    others_kept: int
+    #: tokens of the matrix that the model's tokenizer does not have
+    unused: int
+    tied: bool
+    resized: bool
+
+
+def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = False) -> None:
+    """Copy a matrix into an embedding layer of the same shape, in place, and check that it is there.
+
+    A padding row (`padding_idx`) stays as the layer has it: zero, unless somebody changed it.
+    """
+    torch = require("torch", "train", "putting a matrix into a layer")
+    weight = layer.weight
+    if tuple(weight.shape) != matrix.shape:
+        raise EmbinitError(f"the layer has shape {tuple(weight.shape)}, the matrix {matrix.shape}")
+    values = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
+    if layer.padding_idx is not None:
+        values = values.clone()
+        values[layer.padding_idx] = weight.data[layer.padding_idx]
+    with torch.no_grad():
+        weight.copy_(values)
+    if not torch.equal(weight.data, values):
+        raise EmbinitError("the layer does not hold the rows that were put into it")
+    weight.requires_grad_(not freeze)
+
+
+def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = False) -> Applied:
+    """Write a copy of a model's folder whose embedding holds these rows, load it again and compare them bit for bit.
+
+    Rows go by token: those that the model's tokenizer knows are replaced, the others and all special tokens keep theirs.
+    With `resize`, the model gets exactly these tokens in their order; tokens that it knew keep their output row where the
+    output layer is not tied. A model without a tokenizer takes a matrix of its own shape row by row.
+    """
+    transformers = require("transformers", "train", "putting a matrix into a model")
+    require("torch", "train", "putting a matrix into a model")
+    if not (model / "config.json").is_file():
+        raise EmbinitError(f"{model} is no model folder: it has no config.json")
+    if out.resolve() == model.resolve():
+        raise EmbinitError(f"{out} is the model itself; give another folder")
+    loaded = _load(transformers, model)
+    layer = loaded.get_input_embeddings()
+    if int(layer.weight.shape[1]) != embeddings.dim:
+        raise EmbinitError(
+            f"{model} has {int(layer.weight.shape[1])} dimensions, the matrix {embeddings.dim}; "
+            "make it with --dim and --project"
+        )
+    theirs = _tokens(model, len(layer.weight), embeddings, resize)
+    plan = _plan(embeddings, theirs, len(layer.weight), resize)
+    expected = _fill(loaded, plan, embeddings, resize)
+    with replacing_folder(out) as folder:
+        loaded.save_pretrained(folder)
+        _carry_over(model, folder, tokenizer=not resize)
+        if resize:
+            (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
+        again = _load(transformers, folder)
+        if not _same(again.get_input_embeddings().weight, expected):
+            raise EmbinitError(f"{model}: saved and loaded again, the embedding is not the one that was put in")
+        tied = _is_tied(again)
+    return Applied(
+        rows=len(expected),
+        dim=embeddings.dim,
+        replaced=len(plan.into),
+        specials_kept=plan.specials_kept,
+        others_kept=0 if resize else len(expected) - len(plan.into) - plan.specials_kept,
+        unused=plan.unused,
+        tied=tied,
+        resized=resize,
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    #: row of the matrix -> row of the new layer
+    source: list[int]
+    into: list[int]
+    #: old row of the model -> row of the new layer, for rows that are kept or whose output row is
+    kept_from: list[int]
+    kept_into: list[int]
+    specials_kept: int
+    unused: int
+
+
+def _plan(embeddings: Embeddings, theirs: Sequence[str | None], rows: int, resize: bool) -> _Plan:
+    known = {token: i for i, token in reversed(list(enumerate(theirs[:rows]))) if token is not None}
+    special = [looks_special(token) or token in embeddings.specials for token in embeddings.tokens]
+    shared = [(i, known[token]) for i, token in enumerate(embeddings.tokens) if token in known]
+    specials = [(i, j) for i, j in shared if special[i]]
+    if resize:
+        source = [i for i in range(len(embeddings)) if not (special[i] and embeddings.tokens[i] in known)]
+        return _Plan(source, source, [j for _, j in shared], [i for i, _ in shared], len(specials), 0)
+    plain = [(i, j) for i, j in shared if not special[i]]
+    keeps = len(specials)
+    return _Plan([i for i, _ in plain], [j for _, j in plain], [], [], keeps, len(embeddings) - len(shared))
+
+
+def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> Any:
+    """Put the rows in and return what the layer holds then."""
+    import torch
+
+    values = torch.from_numpy(np.ascontiguousarray(embeddings.vectors))
+    layer = loaded.get_input_embeddings()
+    head = loaded.get_output_embeddings()
+    old = layer.weight.detach().clone()
+    tied = _is_tied(loaded)
+    old_head = None if head is None or tied else head.weight.detach().clone()
+    if resize:
+        loaded.resize_token_embeddings(len(embeddings), mean_resizing=False)
+        layer = loaded.get_input_embeddings()
+        head = loaded.get_output_embeddings()
+    with torch.no_grad():
+        weight = layer.weight
+        if plan.kept_from:
+            weight[plan.kept_into] = old[plan.kept_from]
+            if old_head is not None:
+                head.weight[plan.kept_into] = old_head[plan.kept_from]
+        weight[plan.into] = values[plan.source].to(weight.dtype)
+    loaded.tie_weights()
+    return loaded.get_input_embeddings().weight.detach().clone()
+
+
+def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Sequence[str | None]:
+    """Return the model's tokens by row; without a tokenizer its rows are the matrix's, if the shapes agree."""
+    try:
+        return token_table(lambda name: model / name if (model / name).is_file() else None, str(model)).tokens
+    except EmbinitError:
+        if rows == len(embeddings):
+            return list(embeddings.tokens)
+        if resize:
+            return [None] * rows
+        raise EmbinitError(
+            f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give a matrix of that size, or --resize"
+        ) from None
+
+
+def _load(transformers: Any, folder: Path) -> Any:
+    """Return the model with the class that its config names, so that its head is there too; no remote code."""
+    import logging
+
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    names = config.architectures or []
+    kind = next((getattr(transformers, name) for name in names if hasattr(transformers, name)), transformers.AutoModel)
+    quiet = logging.getLogger("transformers")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)
+    try:
+        return kind.from_pretrained(folder)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
+    finally:
+        quiet.setLevel(level)
+
+
+def _is_tied(loaded: Any) -> bool:
+    head = loaded.get_output_embeddings()
+    return head is not None and head.weight.data_ptr() == loaded.get_input_embeddings().weight.data_ptr()
+
+
+def _same(weight: Any, expected: Any) -> bool:
+    import torch
+
+    return bool(torch.equal(weight.detach().cpu(), expected.cpu()))
+
+
+def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
+    """Copy small files that `save_pretrained` does not write: the tokenizer's, unless the vocabulary is another now."""
+    names = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model",
+             "special_tokens_map.json", "added_tokens.json", "sentencepiece.bpe.model", "generation_config.json")  # fmt: skip
+    for name in names:
+        source = model / name
+        if source.is_file() and not (folder / name).exists() and (tokenizer or name == "generation_config.json"):
+            (folder / name).write_bytes(source.read_bytes())

@@ -1,0 +1,80 @@
+"""What an embedding meets next: known models, and any checkpoint's folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, closest
+from embinit.sources.checkpoint import weights_of
+from embinit.sources.repositories import Folder
+from embinit.types import Host, NumberFormat
+
+#: Endings of the tensors that hold learned positions.
+_POSITIONS = ("position_embeddings.weight", "wpe.weight", "embed_positions.weight")
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(resources.files("embinit").joinpath("hosts.toml").read_text("utf-8"))
+
+
+def names() -> list[str]:
+    """Return the models known by name."""
+    return [name for name in _data() if name != "model_types"]
+
+
+def host(spec: str = "tutorial") -> Host:
+    """Return what rows meet in a model: known by name, or told from the config of a checkpoint's folder."""
+    if spec in names():
+        return Host(name=spec, **_data()[spec])
+    path = Path(spec)
+    if (path / "config.json").is_file():
+        return _from_folder(path)
+    raise EmbinitError(f"unknown model {spec!r}{closest(spec, names())} (or a folder with a config.json)")
+
+
+def _from_folder(path: Path) -> Host:
+    try:
+        config: dict[str, Any] = json.loads((path / "config.json").read_text("utf-8"))
+    except (ValueError, OSError) as error:
+        raise EmbinitError(f"{path}/config.json cannot be read: {error}") from None
+    kind = str(config.get("model_type", ""))
+    known = next((name for name, kinds in _data()["model_types"].items() if kind in kinds), None)
+    if known is None:
+        types = [kind for kinds in _data()["model_types"].values() for kind in kinds]
+        raise EmbinitError(f"{path}: model type {kind!r} is not known{closest(kind, types)}")
+    base = host(known)
+    numbers: NumberFormat = base.numbers
+    named = str(config.get("dtype") or config.get("torch_dtype") or "")
+    if named in ("float32", "bfloat16", "float16"):
+        numbers = named  # type: ignore[assignment]
+    initial = config.get("initializer_range", config.get("init_std", base.initial))
+    return replace(
+        base,
+        name=f"{path.name} ({kind})",
+        scaled=bool(config.get("scale_embedding", base.scaled)),
+        tied=bool(config.get("tie_word_embeddings", base.tied)),
+        numbers=numbers,
+        initial=base.initial if known == "t5" else initial,
+        position_rms=_learned_rms(path) or base.position_rms,
+        about=f"{path}, like {known}: {base.about}",
+    )
+
+
+def _learned_rms(path: Path) -> float | None:
+    """Return the rms of the checkpoint's own learned positions; None where it has none."""
+    try:
+        weights = weights_of(Folder(path))
+    except EmbinitError:
+        return None
+    names = [name for name in weights.where if name.endswith(_POSITIONS)]
+    if not names:
+        return None
+    table = weights.rows(min(names, key=len))
+    return float((table.astype("float64") ** 2).mean() ** 0.5)

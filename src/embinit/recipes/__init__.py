@@ -1,0 +1,1 @@
+"""Recipes: how aligned vectors become the matrix that training starts from."""

@@ -1,0 +1,163 @@
+"""A recipe: steps in a row and a fill, from a name, a line of text, TOML or Python."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embinit.errors import EmbinitError, closest
+from embinit.hosts import host as known_host
+from embinit.recipes.fills import FILLS
+from embinit.recipes.steps import STEPS, Context, checked
+from embinit.types import Aligned, Host, Matrix
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step with its parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *(f"{key}={value}" for key, value in self.parameters)])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Steps and a fill; calling it makes the matrix. Equal recipes, seeds and inputs give equal bits."""
+
+    name: str
+    steps: tuple[Step, ...]
+    fill: str = "target"
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise EmbinitError(f"recipe {self.name!r} has no steps")
+        if self.fill not in FILLS:
+            raise EmbinitError(f"unknown fill {self.fill!r}{closest(self.fill, FILLS)}")
+        for place, step in enumerate(self.steps):
+            checked(step.name, dict(step.parameters))
+            if STEPS[step.name].base != (place == 0):
+                bases = ", ".join(name for name, kind in STEPS.items() if kind.base)
+                where = "must come first" if place else f"cannot come first; begin with one of {bases}"
+                raise EmbinitError(f"recipe {self.name!r}: {step.name} {where}")
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.steps))
+
+    @property
+    def uses_source(self) -> bool:
+        """Return whether the matrix holds the source's rows, and not random ones."""
+        return self.steps[0].name == "pretrained"
+
+    @property
+    def needs_source(self) -> bool:
+        """Return whether a source is needed at all, be it only for its mean and σ."""
+        return self.uses_source or any(step.name == "match" for step in self.steps)
+
+    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | None = None) -> Matrix:
+        """Return the matrix, a row for each token of the vocabulary."""
+        host = host or known_host()
+        # A stream of its own for each: what one draws does not depend on what another drew.
+        filling, *streams = rng.spawn(len(self.steps) + 1)
+        rows: Matrix | None = None
+        for step, stream in zip(self.steps, streams, strict=True):
+            kind = STEPS[step.name]
+            context = Context(aligned, host, stream)
+            values = checked(step.name, dict(step.parameters))
+            rows = kind.function(context, **values) if rows is None else kind.function(rows, context, **values)
+        assert rows is not None
+        if not np.isfinite(rows).all():
+            raise EmbinitError(f"recipe {self} gave numbers that are NaN or infinite")
+        if not self.uses_source or aligned.found.all():
+            return rows
+        matrix = np.empty((len(aligned), rows.shape[1]), dtype=np.float32)
+        matrix[aligned.found] = rows
+        matrix[~aligned.found] = FILLS[self.fill](rows, aligned.vocabulary, aligned.found, filling)
+        return matrix
+
+
+@cache
+def named() -> dict[str, dict[str, str]]:
+    """Return the recipes known by name, with what they are and where the paper has them."""
+    return tomllib.loads(resources.files("embinit.recipes").joinpath("named.toml").read_text("utf-8"))
+
+
+def recipe(spec: str | Recipe, fill: str | None = None) -> Recipe:
+    """Return the recipe that a text means: a name, steps (`pretrained | center | scale ratio=0.4`), or `FILE.toml::NAME`.
+
+    >>> str(recipe("pretrained_xavier"))
+    'pretrained | center | scale to=xavier'
+    """
+    if isinstance(spec, Recipe):
+        return spec if fill is None else Recipe(spec.name, spec.steps, fill)
+    text = spec.strip()
+    if text in named():
+        return Recipe(text, _steps(named()[text]["steps"]), fill or "target")
+    if text.partition("::")[0].endswith(".toml"):
+        return from_toml(text, fill)
+    if "|" not in text and text.partition(" ")[0] not in STEPS:
+        raise EmbinitError(f"unknown recipe {text!r}{closest(text, [*named(), *STEPS])}")
+    return Recipe(text, _steps(text), fill or "target")
+
+
+def from_toml(spec: str, fill: str | None = None) -> Recipe:
+    """Return a recipe of a TOML file: `[mine]`, `steps = ["pretrained", {scale = {ratio = 0.4}}]`, `fill = "mean"`."""
+    file, _, name = spec.partition("::")
+    try:
+        content = tomllib.loads(Path(file).read_text("utf-8"))
+    except OSError as error:
+        raise EmbinitError(f"cannot read {file}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise EmbinitError(f"{file} is not TOML: {error}") from None
+    content = content.get("recipes", content)
+    tables = {key: value for key, value in content.items() if isinstance(value, dict)}
+    if not name and len(tables) == 1:
+        name = next(iter(tables))
+    if name not in tables:
+        raise EmbinitError(f"{file} has no recipe {name!r}{closest(name, tables)}; give {file}::NAME")
+    table = tables[name]
+    for key in table:
+        if key not in ("steps", "fill", "about"):
+            raise EmbinitError(f"{file}, {name}: unknown key {key!r}{closest(key, ('steps', 'fill', 'about'))}")
+    steps = table.get("steps")
+    if isinstance(steps, str):
+        parsed = _steps(steps)
+    elif isinstance(steps, list) and steps:
+        parsed = tuple(_step_of(part, f"{file}, {name}") for part in steps)
+    else:
+        raise EmbinitError(f"{file}, {name}: steps must be a text or a list")
+    return Recipe(name, parsed, fill or table.get("fill", "target"))
+
+
+def _step_of(part: Any, where: str) -> Step:
+    if isinstance(part, str):
+        return _steps(part)[0]
+    if isinstance(part, dict) and len(part) == 1:
+        ((name, values),) = part.items()
+        if isinstance(values, dict):
+            return Step(name, tuple(checked(name, values).items()))
+    raise EmbinitError(f"{where}: a step is a name or {{name = {{parameter = value}}}}, not {part!r}")
+
+
+def _steps(text: str) -> tuple[Step, ...]:
+    steps = []
+    for part in text.split("|"):
+        name, *pairs = part.split() or [""]
+        if not name:
+            raise EmbinitError(f"recipe {text!r} has an empty step")
+        values = {}
+        for pair in pairs:
+            key, equals, value = pair.partition("=")
+            if not equals:
+                raise EmbinitError(f"recipe {text!r}: {pair!r} is no parameter; write NAME=VALUE")
+            values[key] = value
+        steps.append(Step(name, tuple(checked(name, values).items())))
+    return tuple(steps)
