@@ -8,7 +8,7 @@ PEERS := $(VENV)/.peers
 .PHONY: demo test test-all check bench format clean
 
 demo: $(READY)  ## inspect generated vectors, and make an embedding layer from them
-	$(BIN)/python -m embinit demo
+	$(BIN)/python -m embinit demo --out build/demo
 
 test: $(READY)  ## the tests, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -q -m "not long"

@@ -58,8 +58,8 @@ _WHERE = {
 __all__ = [
     "Aligned",
     "Diagnosis",
-    "EmbinitError",
     "Embeddings",
+    "EmbinitError",
     "Host",
     "Matching",
     "Recipe",

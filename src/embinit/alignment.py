@@ -15,7 +15,7 @@ from embinit.seeds import stream
 from embinit.sources.loading import load
 from embinit.text.markers import Scheme, marked, plain, scheme_of
 from embinit.text.vocabulary import from_tokens
-from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary
+from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix
 
 Projection = Literal["pca", "orthogonal", "pad"]
 
@@ -65,8 +65,8 @@ def align(
 def _whole(embeddings: Embeddings) -> Aligned:
     vocabulary = Vocabulary(tuple(embeddings.tokens), None, embeddings.specials, embeddings.origin.source)
     count = len(embeddings)
-    kinds: tuple[Kind, ...] = ("exact",) * count
-    return Aligned(vocabulary, embeddings.vectors, np.ones(count, dtype=bool), kinds, embeddings.origin)
+    kinds: list[Kind] = ["exact"] * count
+    return Aligned(vocabulary, embeddings.vectors, np.ones(count, dtype=bool), tuple(kinds), embeddings.origin)
 
 
 # ---------------------------------------------------------------- spellings
@@ -238,9 +238,9 @@ def _reshaped(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
         # Orthonormal rows or columns: lengths and angles are kept when growing, and kept on average when shrinking.
         square = stream(seed, "orthogonal projection").standard_normal((max(have, dim), min(have, dim)))
         basis = np.linalg.qr(square)[0]
-        return (rows.astype(np.float64) @ (basis.T if dim > have else basis)).astype(np.float32)
+        return as_matrix(rows.astype(np.float64) @ (basis.T if dim > have else basis))
     if dim > have or dim > len(rows):
         raise EmbinitError(f"PCA cannot take {len(rows)} rows of {have} dimensions to {dim}; use project=orthogonal")
     centered = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(centered.T @ centered)
-    return (rows.astype(np.float64) @ directions[:, ::-1][:, :dim]).astype(np.float32)
+    return as_matrix(rows.astype(np.float64) @ directions[:, ::-1][:, :dim])

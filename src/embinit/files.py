@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from embinit.errors import EmbinitError, closest
 
@@ -35,8 +35,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, EmbinitError):
@@ -87,7 +87,7 @@ def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
             with zipfile.ZipFile(path) as archive, archive.open(_member(archive, path, member)) as inner:
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
             return
-        readers = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+        readers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         with readers[kind](path, "rb") if kind in readers else path.open("rb", buffering=0) as inner:
             yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile) as error:

@@ -15,6 +15,17 @@ Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 
+
+def as_matrix(values: npt.ArrayLike) -> Matrix:
+    """Return numbers as float32."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def finite_rows(matrix: Matrix) -> Flags:
+    """Return which rows hold neither NaN nor infinity."""
+    return np.asarray(np.isfinite(matrix).all(axis=1))
+
+
 #: Given tokens, the vectors that the source can make for them from sub-words, and which it could make.
 Composer = Callable[[Sequence[str]], tuple[Matrix, Flags]]
 

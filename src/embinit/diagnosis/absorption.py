@@ -9,7 +9,7 @@ import numpy as np
 from embinit.diagnosis.rounding import FORMATS, position_loss
 from embinit.positions import sinusoidal
 from embinit.seeds import stream
-from embinit.types import Host, Matrix, NumberFormat
+from embinit.types import Host, Matrix, NumberFormat, finite_rows
 
 #: A sentence's worth of positions: what a model meets, rather than the 5,000 rows of its table (PAPER.md 6).
 LENGTH = 20
@@ -48,7 +48,7 @@ def absorption(rows: Matrix, host: Host, seed: int = 0) -> Absorption | None:
         return None
     factor = host.multiplier(rows.shape[1])
     table = position_table(host, rows.shape[1], seed=seed)
-    usable = rows[np.isfinite(rows).all(axis=1)]
+    usable = rows[finite_rows(rows)]
     sample = usable[stream(seed, "absorption sample").permutation(len(usable))[:_CANDIDATES]]
     places = stream(seed, "absorption positions").integers(0, len(table), len(sample))
     losses = {form: position_loss(sample[:2000], table[places[:2000]], factor, form) for form in FORMATS}

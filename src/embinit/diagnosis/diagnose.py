@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,9 @@ def diagnose(
     coverage = aligned.coverage()
     missing_std = None if others is None or others.rows < 10 else others.std
     opinion = verdict(spread, len(matrix), host, absorbed, shape, coverage, missing_std)
+    if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
+        # `as is` means: as the recipe made them.
+        opinion = replace(opinion, recipe=chosen.name)
     after = None
     if absorbed is not None and str(recipe(opinion.recipe)) != str(chosen) and aligned.found.any():
         better = recipe(opinion.recipe)(aligned, stream(seed, "matrix"), host)

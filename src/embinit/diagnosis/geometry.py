@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embinit.seeds import stream
-from embinit.types import Matrix
+from embinit.types import Matrix, finite_rows
 
 _SAMPLE = 5_000
 #: A dimension is an outlier when its mean or σ is this many times the median dimension's σ.
@@ -32,7 +32,7 @@ class Geometry:
 
 def geometry(matrix: Matrix, seed: int = 0) -> Geometry:
     """Return the geometry of a matrix; directions are taken from a sample of its rows."""
-    good = np.isfinite(matrix).all(axis=1)
+    good = finite_rows(matrix)
     zero = (matrix == 0).all(axis=1)
     usable = np.flatnonzero(good & ~zero)
     rng = stream(seed, "geometry sample")

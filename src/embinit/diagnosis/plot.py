@@ -44,7 +44,10 @@ def _draw(axes: Any, diagnosis: Diagnosis) -> None:
     bound = diagnosis.xavier.max
     size = "× √D" if diagnosis.host.scaled else "as they are"
     layers = [
-        (f"{Path(diagnosis.source).name}, {diagnosis.recipe.name} (σ {diagnosis.found.std * factor:.3g})", rows * factor),
+        (
+            f"{Path(diagnosis.source).name}, {diagnosis.recipe.name} (σ {diagnosis.found.std * factor:.3g})",
+            rows * factor,
+        ),
         (f"Xavier (σ {diagnosis.xavier.std * factor:.2g})", rng.uniform(-bound, bound, 100_000) * factor),
     ]
     if diagnosis.host.adds_positions:
@@ -53,7 +56,7 @@ def _draw(axes: Any, diagnosis: Diagnosis) -> None:
     # One axis for σ 0.3 and σ 300: linear near zero, logarithmic beyond, as wide as the widest.
     linear = min(float(np.std(layer)) for _, layer in layers)
     edge = max(float(np.abs(layer).max()) for _, layer in layers)
-    grid = np.linspace(-np.arcsinh(edge / linear), np.arcsinh(edge / linear), 161)
+    grid = np.linspace(-np.arcsinh(edge / linear), np.arcsinh(edge / linear), 97)
     edges = np.sinh(grid) * linear
     for color, (name, layer) in zip(("#1f6fb4", "#d8731c", "#4d9a4d"), layers, strict=False):
         share = np.histogram(layer, edges)[0] / layer.size
@@ -63,7 +66,7 @@ def _draw(axes: Any, diagnosis: Diagnosis) -> None:
     axes.set_xticks(np.arcsinh(np.array(ticks) / linear), [f"{tick:g}" for tick in ticks])
     axes.set_xlabel(f"value ({size}; the axis is logarithmic away from zero)")
     axes.set_ylabel("share of numbers in a bin, %")
-    axes.set_title(f"What {diagnosis.host.name} adds together", loc="left")
+    axes.set_title(f"Rows and positions, as the model ({diagnosis.host.name}) adds them", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", fontsize=8)
 

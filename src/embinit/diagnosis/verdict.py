@@ -72,19 +72,29 @@ _Opinion = tuple[str, str, str, list[Finding]]
 def _with_positions(absorbed: Absorption, rows: int, dim: int, host: Host) -> _Opinion:
     line, ratio = limits()["ratio"], absorbed.ratio
     target = _target(rows, dim, host)
-    told = "" if absorbed.position_readout is None else (
-        f"; a linear read-out tells {percent(absorbed.position_readout)} of positions from the sum (chance is 5 %)"
+    told = (
+        ""
+        if absorbed.position_readout is None
+        else (
+            f"; a linear read-out tells {percent(absorbed.position_readout)} of positions from the sum (chance is 5 %)"
+        )
     )
-    kept = "" if absorbed.neighbours_kept is None else (
-        f"; {percent(absorbed.neighbours_kept)} of nearest neighbours stay"
+    kept = (
+        ""
+        if absorbed.neighbours_kept is None
+        else (f"; {percent(absorbed.neighbours_kept)} of nearest neighbours stay")
     )
     seen = f"scaled σ is {ratio:.3g} times the rms of the positions"
-    basis = "" if host.positions == "sinusoidal" and host.norm == "none" else (
-        " (measured with sinusoids and post-LN; taken over to this model)"
+    basis = (
+        ""
+        if host.positions == "sinusoidal" and host.norm == "none"
+        else (" (measured with sinusoids and post-LN; taken over to this model)")
     )
     if ratio > line["border"]:
         text = f"positions are absorbed: {seen}{told}{basis}"
-        headline = "Standardize these vectors: as they are they will do worse than random ones, for they absorb the positions."
+        headline = (
+            "Standardize these vectors: as they are they will do worse than random ones, for they absorb the positions."
+        )
         return "standardize", headline, target, [Finding("harm", "absorption", text)]
     if ratio > line["good"]:
         text = f"positions are still there, though weak: {seen}{told}{kept}{basis}"
@@ -116,7 +126,9 @@ def _without_positions(spread: Distribution, rows: int, host: Host) -> _Opinion:
     own = host.initial_std(rows, spread.dim)
     ratio = spread.std / own
     seen = f"σ is {spread.std:.3g}, {ratio:.3g} times the {own:.3g} that {host.name} draws"
-    note = f"positions are not added here ({host.positions}), so they cannot be absorbed; the scale still counts: {seen}"
+    note = (
+        f"positions are not added here ({host.positions}), so they cannot be absorbed; the scale still counts: {seen}"
+    )
     recipe = "pretrained | center | scale to=host"
     if ratio > line["high"]:
         headline = "Scale these vectors down: the first updates of every block are small beside them."
@@ -134,10 +146,16 @@ def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
     if not lost:
         return [Finding("good", "rounding", "no number format loses the positions at this scale")]
     worst = max(lost.values())
-    listed = ", ".join(f"{percent(share)} in {form}" for form, share in lost.items())
+    first, *others = sorted(lost, key=lambda form: -lost[form])
+    listed = ", ".join(
+        [
+            f"{percent(lost[first])} of their signal is lost in {first}",
+            *(f"{percent(lost[form])} in {form}" for form in others),
+        ]
+    )
     severity: Severity = "harm" if worst >= line["harm"] else "note"
     word = "are rounded away" if severity == "harm" else "lose a little to rounding"
-    return [Finding(severity, "rounding", f"positions {word}: {listed} of their signal is lost in the sum")]
+    return [Finding(severity, "rounding", f"positions {word}: {listed}")]
 
 
 def _rows(
@@ -156,14 +174,20 @@ def _rows(
         if not 1 / line["unlike"] < unlike < line["unlike"]:
             say("note", "missing rows", f"missing rows have σ {missing_std:.3g}, found ones {spread.std:.3g}")
     if spread.std > 0 and abs(spread.mean) > line["offset"] * spread.std:
-        say("note", "mean", f"the mean is {spread.mean:.3g}, {abs(spread.mean) / spread.std:.2f} σ from zero: center them")
+        say(
+            "note",
+            "mean",
+            f"the mean is {spread.mean:.3g}, {abs(spread.mean) / spread.std:.2f} σ from zero: center them",
+        )
     if shape.mean_cosine > line["cone"]:
         say("note", "isotropy", f"rows point the same way (mean cosine {shape.mean_cosine:.2f}): try all_but_the_top")
     if shape.outlier_dimensions:
         listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
         say("note", "outlier dimensions", f"{len(shape.outlier_dimensions)} dimensions dominate ({listed})")
     for count, what in (
-        (shape.zero_rows, "zero rows"), (shape.duplicate_rows, "duplicate rows"), (shape.bad_rows, "NaN or infinite rows"),
+        (shape.zero_rows, "zero rows"),
+        (shape.duplicate_rows, "duplicate rows"),
+        (shape.bad_rows, "NaN or infinite rows"),
     ):
         if count:
             say("harm" if what.startswith("NaN") else "note", what, f"{count:,} {what}")

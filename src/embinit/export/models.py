@@ -13,11 +13,19 @@ import numpy as np
 from embinit.errors import EmbinitError, require
 from embinit.files import replacing_folder
 from embinit.text.markers import looks_special
-from embinit.text.token_files import token_table
+from embinit.text.token_files import FOLDER_FILES, token_table
 from embinit.types import Embeddings, Matrix
 
 if TYPE_CHECKING:
     import torch
+
+_TOKENIZER_FILES = (
+    *FOLDER_FILES,
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "merges.txt",
+)
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Seq
         if resize:
             return [None] * rows
         raise EmbinitError(
-            f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give a matrix of that size, or --resize"
+            f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give one of that size, or --resize"
         ) from None
 
 
@@ -196,8 +204,7 @@ def _same(weight: Any, expected: Any) -> bool:
 
 def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
     """Copy small files that `save_pretrained` does not write: the tokenizer's, unless the vocabulary is another now."""
-    names = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model",
-             "special_tokens_map.json", "added_tokens.json", "sentencepiece.bpe.model", "generation_config.json")  # fmt: skip
+    names = [*_TOKENIZER_FILES, "generation_config.json"]
     for name in names:
         source = model / name
         if source.is_file() and not (folder / name).exists() and (tokenizer or name == "generation_config.json"):

@@ -77,8 +77,13 @@ def _with_tokenizer(matrix: Matrix, vocabulary: Vocabulary) -> tuple[Matrix, str
         "padding": None,
         "added_tokens": [
             {
-                "id": i, "content": token, "special": True, "single_word": False,
-                "lstrip": False, "rstrip": False, "normalized": False,
+                "id": i,
+                "content": token,
+                "special": True,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
             }
             for i, token in enumerate(tokens)
             if token in vocabulary.specials or token == unknown

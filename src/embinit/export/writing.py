@@ -51,7 +51,9 @@ def format_of(path: Path, name: str | None = None) -> Format:
         if form.ending and path.name.endswith(form.ending):
             return form
     endings = ", ".join(form.ending for form in FORMATS.values() if form.ending)
-    raise EmbinitError(f"{path}: which format? End the name in one of {endings}, or say --format ({', '.join(FORMATS)})")
+    raise EmbinitError(
+        f"{path}: which format? End the name in one of {endings}, or say --format ({', '.join(FORMATS)})"
+    )
 
 
 def write(
@@ -161,6 +163,8 @@ FORMATS = {
         Format("word2vec", ".vec", "headed text: fairseq, JoeyNMT, OpenNMT-py, eole, Marian, gensim", _word2vec),
         Format("word2vec-bin", ".bin", "word2vec's binary format: gensim", _word2vec_binary),
         Format("model2vec", "", "a folder for model2vec's StaticModel", _model2vec),
-        Format("sentence-transformers", "", "a folder for SentenceTransformer (StaticEmbedding)", _sentence_transformers),
+        Format(
+            "sentence-transformers", "", "a folder for SentenceTransformer (StaticEmbedding)", _sentence_transformers
+        ),
     )
 }

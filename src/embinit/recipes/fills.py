@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from embinit.text.markers import plain, scheme_of
-from embinit.types import Flags, Matrix, Vocabulary, xavier_std
+from embinit.types import Flags, Matrix, Vocabulary, as_matrix, xavier_std
 
 #: (found rows after all steps, vocabulary, which are found, generator) -> rows for the others
 Fill = Callable[[Matrix, Vocabulary, Flags, np.random.Generator], Matrix]
@@ -17,7 +17,7 @@ FILLS: dict[str, Fill] = {}
 
 
 def _fill(function: Fill) -> Fill:
-    FILLS[function.__name__] = function  # type: ignore[attr-defined]
+    FILLS[function.__name__] = function
     return function
 
 
@@ -26,7 +26,7 @@ def target(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Ge
     """Uniform with mean and σ of the found rows after the recipe: Xavier's own draw where the recipe ends there."""
     bound = 3**0.5 * float(rows.std(dtype=np.float64))
     mean = float(rows.mean(dtype=np.float64))
-    return (mean + rng.uniform(-bound, bound, _shape(rows, found))).astype(np.float32)
+    return as_matrix(mean + rng.uniform(-bound, bound, _shape(rows, found)))
 
 
 @_fill
@@ -39,7 +39,7 @@ def mean(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Gene
 def normal(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Generator) -> Matrix:
     """Normal with mean and σ of the found rows, dimension by dimension."""
     center, spread = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
-    return (center + spread * rng.standard_normal(_shape(rows, found))).astype(np.float32)
+    return as_matrix(center + spread * rng.standard_normal(_shape(rows, found)))
 
 
 @_fill

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from embinit.errors import EmbinitError, closest
-from embinit.types import Aligned, Host, Matrix, xavier_std
+from embinit.types import Aligned, Host, Matrix, as_matrix, xavier_std
 
 Axes = Literal["rows", "columns", "rows+columns", "elements"]
 Moments = Literal["global", "dimension"]
@@ -114,7 +114,7 @@ def _uniform(context: Context, bound: float) -> Matrix:
 
 
 def _normal(context: Context, std: float) -> Matrix:
-    return (std * context.rng.standard_normal(context.size)).astype(np.float32)
+    return as_matrix(std * context.rng.standard_normal(context.size))
 
 
 # ---------------------------------------------------------------- later steps: what becomes of them
@@ -123,7 +123,7 @@ def _normal(context: Context, std: float) -> Matrix:
 @step()
 def center(rows: Matrix, context: Context, mean: Moments = "global") -> Matrix:
     """Subtract the mean: one number (Eq. 1), or one for each dimension."""
-    return (rows - _mean(rows, mean)).astype(np.float32)
+    return as_matrix(rows - _mean(rows, mean))
 
 
 @step()
@@ -157,7 +157,7 @@ def scale(
     have = float(rows.std(dtype=np.float64))
     if have == 0:
         raise EmbinitError("scale: all numbers are equal, so there is no σ to scale")
-    return (rows * (std / have)).astype(np.float32)
+    return as_matrix(rows * (std / have))
 
 
 @step()
@@ -183,14 +183,14 @@ def match(rows: Matrix, context: Context, moments: Moments = "global") -> Matrix
     axis = None if moments == "global" else 0
     std = rows.std(axis=axis, dtype=np.float64)
     factor = source.std(axis=axis, dtype=np.float64) / np.where(std == 0, 1, std)
-    return ((rows - _mean(rows, moments)) * factor + _mean(source, moments)).astype(np.float32)
+    return as_matrix((rows - _mean(rows, moments)) * factor + _mean(source, moments))
 
 
 @step()
 def row_norm(rows: Matrix, context: Context, norm: float = 1.0) -> Matrix:
     """Give every row the same length; zero rows stay zero."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
-    return (rows * (norm / np.where(lengths == 0, 1, lengths))).astype(np.float32)
+    return as_matrix(rows * (norm / np.where(lengths == 0, 1, lengths)))
 
 
 @step()
@@ -200,7 +200,7 @@ def whiten(rows: Matrix, context: Context, epsilon: float = 1e-5) -> Matrix:
     widths, directions = np.linalg.eigh(centered.T @ centered / max(1, len(rows) - 1))
     widths = np.maximum(widths, 0)
     factors = 1 / np.sqrt(widths + epsilon * max(float(widths.max()), 1e-30))
-    return (centered @ (directions * factors) @ directions.T).astype(np.float32)
+    return as_matrix(centered @ (directions * factors) @ directions.T)
 
 
 @step()
@@ -211,7 +211,7 @@ def all_but_the_top(rows: Matrix, context: Context, top: int | None = None) -> M
     if not 0 <= count < rows.shape[1]:
         raise EmbinitError(f"all_but_the_top top={count}: there are {rows.shape[1]} directions")
     directions = np.linalg.eigh(centered.T @ centered)[1][:, rows.shape[1] - count :]
-    return (centered - (centered @ directions) @ directions.T).astype(np.float32)
+    return as_matrix(centered - (centered @ directions) @ directions.T)
 
 
 @step()
@@ -222,14 +222,14 @@ def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
     mean = _mean(rows, "dimension")
     centered = rows.astype(np.float64) - mean
     directions = np.linalg.eigh(centered.T @ centered)[1][:, rows.shape[1] - keep :]
-    return ((centered @ directions) @ directions.T + mean).astype(np.float32)
+    return as_matrix((centered @ directions) @ directions.T + mean)
 
 
 @step()
 def noise(rows: Matrix, context: Context, ratio: float = 0.1) -> Matrix:
     """Add normal noise of `ratio` times the rows' σ."""
     std = ratio * float(rows.std(dtype=np.float64))
-    return (rows + std * context.rng.standard_normal(rows.shape)).astype(np.float32)
+    return as_matrix(rows + std * context.rng.standard_normal(rows.shape))
 
 
 def _mean(rows: Matrix, moments: Moments) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.sources.tensors import LocalBytes, TensorFile
 from embinit.text.token_files import read_tokens
-from embinit.types import Embeddings, Origin
+from embinit.types import Embeddings, Origin, finite_rows
 
 #: What a token list beside `x.npy` may be called.
 SIDECARS = ("{name}.tokens.json", "{stem}.tokens.json", "{stem}.vocab.txt", "{stem}.txt", "vocab.txt", "tokenizer.json")
@@ -86,7 +86,9 @@ def from_arrays(
 ) -> Embeddings:
     """Return embeddings from a matrix and its tokens; the first of equal tokens wins, NaN rows are counted out."""
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
-        raise EmbinitError(f"{source}: shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers")
+        raise EmbinitError(
+            f"{source}: shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers"
+        )
     if len(tokens) != len(matrix):
         raise EmbinitError(f"{source}: {len(tokens)} tokens for {len(matrix)} rows")
     rows: dict[str, int] = {}
@@ -97,7 +99,7 @@ def from_arrays(
     if wanted is None and len(rows) < len(tokens):
         counts["duplicates"] = len(tokens) - len(rows)
     vectors = np.array(matrix[list(rows.values())], dtype=np.float32)
-    good = np.isfinite(vectors).all(axis=1)
+    good = finite_rows(vectors)
     kept = [token for token, ok in zip(rows, good.tolist(), strict=True) if ok]
     if len(kept) < len(rows):
         counts["rejected"] = counts["rejected: NaN or infinite"] = len(rows) - len(kept)

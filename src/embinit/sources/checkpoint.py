@@ -20,7 +20,7 @@ from embinit.sources.tensors import TensorFile
 from embinit.text.markers import scheme_of
 from embinit.text.token_files import TokenTable, token_table
 from embinit.text.tokenizers import subword
-from embinit.types import Embeddings, Flags, Matrix, Origin
+from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
 
 _INDEX = "model.safetensors.index.json"
 _TORCH = "pytorch_model.bin"
@@ -143,7 +143,7 @@ def read_checkpoint(repository: Repository, tensor: str | None, ask: Ask) -> Emb
 
 
 def _finite(tokens: list[str], vectors: Matrix, counts: dict[str, int]) -> tuple[list[str], Matrix, tuple[str, ...]]:
-    good = np.isfinite(vectors).all(axis=1)
+    good = finite_rows(vectors)
     if good.all():
         return tokens, vectors, ()
     bad = [token for token, ok in zip(tokens, good.tolist(), strict=True) if not ok]
@@ -190,7 +190,7 @@ def _composer(table: TokenTable, lookup: _Lookup) -> Any:
         vectors = np.zeros((len(tokens), rows.shape[1]), dtype=np.float32)
         for i in np.flatnonzero(made).tolist():
             vectors[i] = rows[[place[ids[piece]] for piece in pieces[i]]].mean(axis=0)
-        return vectors, made & np.isfinite(vectors).all(axis=1)
+        return vectors, made & finite_rows(vectors)
 
     return compose
 
@@ -218,7 +218,9 @@ def tensor_name(
         if fitting:
             return min(fitting, key=lambda name: ("decoder" in name, len(name), name))
     shaped = [name for name in names if _fits(weights.shape(name), rows, tokens)]
-    shaped = [name for name in shaped if not name.endswith(("lm_head.weight", "decoder.weight", "output.weight"))] or shaped
+    shaped = [
+        name for name in shaped if not name.endswith(("lm_head.weight", "decoder.weight", "output.weight"))
+    ] or shaped
     if len(shaped) == 1:
         return shaped[0]
     what = "several tensors" if shaped else "no tensor"

@@ -83,9 +83,7 @@ def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
         return model.vectors([token.encode("utf-8", "surrogateescape") for token in tokens])
 
     found = rows.result(source, "fastText binary", ask)
-    return Embeddings(
-        found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose
-    )
+    return Embeddings(found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose)
 
 
 def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
@@ -112,9 +110,9 @@ def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
 def _opened(path: Path, source: str) -> _Model:
     data = np.memmap(path, dtype=np.uint8, mode="r")
     at = 8
-    dim, _, _, _, _, _, _, _, buckets, shortest, longest, _, _ = struct.unpack_from(_ARGUMENTS, data, at)
+    dim, _, _, _, _, _, _, _, buckets, shortest, longest, _, _ = struct.unpack_from(_ARGUMENTS, data.data, at)
     at += struct.calcsize(_ARGUMENTS)
-    size, count, _, _, pruned_size = struct.unpack_from("<3i2q", data, at)
+    size, count, _, _, pruned_size = struct.unpack_from("<3i2q", data.data, at)
     at += struct.calcsize("<3i2q")
     words, at = _dictionary(path, at, size)
     pruned = None
@@ -124,7 +122,7 @@ def _opened(path: Path, source: str) -> _Model:
         at += 8 * pruned_size
     if data[at]:
         raise EmbinitError(f"{source} is a quantized fastText model (.ftz); embinit reads the full .bin")
-    rows, columns = struct.unpack_from("<2q", data, at + 1)
+    rows, columns = struct.unpack_from("<2q", data.data, at + 1)
     at += 17
     if columns != dim or rows < count or at + 4 * rows * columns > len(data):
         raise EmbinitError(

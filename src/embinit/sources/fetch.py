@@ -68,7 +68,7 @@ def fetch(entry: Entry, folder: Path, progress: Progress = lambda *_: None, paus
             shutil.copyfileobj(packed, out, BUFFER)
         part.unlink()
     else:
-        os.replace(part, path)
+        part.replace(path)
     kept = "recorded" if checked == "first" else checked
     record = {"url": entry.url, "sha256": sha256, "checked": kept, "size": path.stat().st_size}
     with replacing(note) as out:

@@ -20,7 +20,9 @@ from embinit.sources.word2vec import read_word2vec
 from embinit.types import Embeddings
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
-_FILE_ENDINGS = re.compile(r"\.(txt|vec|bin|gz|bz2|xz|zip|npy|npz|safetensors|json|model|kv|pt|csv|tsv)$", re.IGNORECASE)
+_FILE_ENDINGS = re.compile(
+    r"\.(txt|vec|bin|gz|bz2|xz|zip|npy|npz|safetensors|json|model|kv|pt|csv|tsv)$", re.IGNORECASE
+)
 
 
 def load(

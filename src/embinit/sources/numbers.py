@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from embinit.types import Matrix
+from embinit.types import Matrix, as_matrix
 
 Positions = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ def decimals(block: bytes, starts: Positions, ends: Positions) -> Matrix:
     for i in np.flatnonzero(~common):
         values[i] = number(block[starts[i] : ends[i]])
     with np.errstate(over="ignore"):  # 1e300 becomes inf, and the reader rejects its row
-        return values.astype(np.float32)
+        return as_matrix(values)
 
 
 def number(text: bytes) -> float:

@@ -68,9 +68,13 @@ class Hub:
                 raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
             return None
         except errors.RepositoryNotFoundError:
-            raise EmbinitError(f"{self.name} is neither a file here nor a repository on the hub (or it is private)") from None
+            raise EmbinitError(
+                f"{self.name} is neither a file here nor a repository on the hub (or it is private)"
+            ) from None
         except errors.GatedRepoError:
-            raise EmbinitError(f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`") from None
+            raise EmbinitError(
+                f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`"
+            ) from None
         except errors.RevisionNotFoundError:
             raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
         except (errors.HfHubHTTPError, OSError) as error:
@@ -114,7 +118,9 @@ class _RemoteBytes:
         try:
             with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as answer:
                 if answer.status_code == 200:
-                    raise EmbinitError(f"{self.name}: the server does not answer ranged reads; download the folder first")
+                    raise EmbinitError(
+                        f"{self.name}: the server does not answer ranged reads; download the folder first"
+                    )
                 if answer.status_code != 206:
                     raise EmbinitError(f"{self.name}: the server answered {answer.status_code}")
                 return bytes(answer.read())

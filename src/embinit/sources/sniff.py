@@ -97,7 +97,7 @@ def _is_word2vec(head: bytes) -> bool:
     values = np.frombuffer(numbers[: len(numbers) // 4 * 4][: 4 * dim], dtype="<f4")
     plausible = (np.abs(values) < 1e6) & ((values == 0) | (np.abs(values) > 1e-20))
     # Bytes of text, read as float32, are mostly out of this range or exactly alike; NaN rows are rejected later.
-    return len(values) == 0 or bool(plausible.mean() > 0.8) and _not_ascii(numbers[: 4 * dim])
+    return len(values) == 0 or (bool(plausible.mean() > 0.8) and _not_ascii(numbers[: 4 * dim]))
 
 
 def _not_ascii(raw: bytes) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -123,6 +124,4 @@ def _runs(order: npt.NDArray[np.int64], gap: int) -> list[tuple[int, int]]:
         return []
     cuts = np.flatnonzero(np.diff(order) > gap) + 1
     edges = [0, *cuts.tolist(), len(order)]
-    return [
-        (start, min(start + 8192, b)) for a, b in zip(edges[:-1], edges[1:], strict=True) for start in range(a, b, 8192)
-    ]
+    return [(start, min(start + 8192, b)) for a, b in pairwise(edges) for start in range(a, b, 8192)]

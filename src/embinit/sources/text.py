@@ -14,7 +14,7 @@ from embinit.errors import EmbinitError
 from embinit.files import opened
 from embinit.sources.gather import Ask, Gatherer, encoded
 from embinit.sources.numbers import decimals, number
-from embinit.types import Embeddings, Matrix
+from embinit.types import Embeddings, Matrix, finite_rows
 
 _HEAD = 1 << 18
 _BLOCK = 1 << 21
@@ -92,7 +92,7 @@ def _common_width(lines: Sequence[bytes], source: str) -> int:
     widths: Counter[int] = Counter()
     for line in lines:
         fields = _fields(line)
-        if len(fields) > 1 and not np.isnan(number(fields[-1])) or fields[-1].lower() in _NOT_FINITE:
+        if (len(fields) > 1 and not np.isnan(number(fields[-1]))) or fields[-1].lower() in _NOT_FINITE:
             widths[len(fields) - 1] += 1
     widths.pop(0, None)
     if not widths:
@@ -157,7 +157,9 @@ def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes], tabs: bool) -> It
 # ---------------------------------------------------------------- rows
 
 
-def _take(block: bytes, numbers: Sequence[int], layout: Layout, wanted: frozenset[bytes] | None, rows: Gatherer) -> None:
+def _take(
+    block: bytes, numbers: Sequence[int], layout: Layout, wanted: frozenset[bytes] | None, rows: Gatherer
+) -> None:
     """Parse whole lines: regular ones all at once, the others with care."""
     if layout.tabs:
         block = block.replace(b"\t", b" ")
@@ -175,14 +177,14 @@ def _take(block: bytes, numbers: Sequence[int], layout: Layout, wanted: frozense
         fields = marks[newlines[regular][:, None] + np.arange(-layout.dim, 1)]
     begins = np.concatenate(([0], marks[newlines][:-1] + 1))
     vectors = decimals(block, fields[:, :-1].ravel() + 1, fields[:, 1:].ravel()).reshape(-1, layout.dim)
-    good = np.isfinite(vectors).all(axis=1)
+    good = finite_rows(vectors)
     tokens = [block[a:b] for a, b in zip(begins[regular].tolist(), fields[:, 0].tolist(), strict=True)]
     if wanted is not None:
         good &= np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
     chosen = np.flatnonzero(good)
     _add(rows, tokens, vectors, chosen)
     careful = np.ones(len(newlines), dtype=bool)
-    careful[regular[np.isfinite(vectors).all(axis=1)]] = False
+    careful[regular[finite_rows(vectors)]] = False
     ends = marks[newlines]
     for line in np.flatnonzero(careful).tolist():
         _take_with_care(block[begins[line] : ends[line]], numbers[line], layout.dim, wanted, rows)
@@ -209,9 +211,7 @@ def _without_trailing_space(block: bytes) -> bytes:
     return block
 
 
-def _take_with_care(
-    line: bytes, at: int, dim: int, wanted: frozenset[bytes] | None, rows: Gatherer
-) -> None:
+def _take_with_care(line: bytes, at: int, dim: int, wanted: frozenset[bytes] | None, rows: Gatherer) -> None:
     """Take a line whose token holds spaces or whose fields are oddly spaced, or reject it with the reason."""
     line = line.rstrip(b" \t\r")
     if not line:

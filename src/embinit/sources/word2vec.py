@@ -9,7 +9,7 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.files import opened
 from embinit.sources.gather import Ask, Gatherer, encoded
-from embinit.types import Embeddings
+from embinit.types import Embeddings, finite_rows
 
 _BLOCK = 1 << 22
 _LONGEST_TOKEN = 1 << 14
@@ -41,7 +41,9 @@ def read_word2vec(path: Path, member: str | None, ask: Ask, source: str) -> Embe
             more = stream.read(_BLOCK)
             buffer, at = buffer[at:] + more, 0
             if b" " not in buffer and len(buffer) > _LONGEST_TOKEN:
-                raise EmbinitError(f"{source}, row {done + 1}: no token in {len(buffer)} bytes; expected word2vec binary")
+                raise EmbinitError(
+                    f"{source}, row {done + 1}: no token in {len(buffer)} bytes; expected word2vec binary"
+                )
             if not more:
                 break
     if done < promised:
@@ -54,7 +56,7 @@ def _add(rows: Gatherer, tokens: list[bytes], raw: list[bytes], dim: int) -> Non
     if not tokens:
         return
     vectors = np.frombuffer(b"".join(raw), dtype="<f4").astype(np.float32, copy=False).reshape(-1, dim)
-    good = np.isfinite(vectors).all(axis=1)
+    good = finite_rows(vectors)
     for row in np.flatnonzero(~good).tolist():
         token = tokens[row].decode("utf-8", "replace")
         rows.reject("NaN or infinite", f"the row of {token!r} is NaN or infinite")

@@ -26,7 +26,9 @@ def looks_special(token: str) -> bool:
 def scheme_of(tokens: Iterable[str]) -> Scheme:
     """Return the scheme that a list of tokens is written in; one in two hundred tokens must show its mark."""
     total = 0
-    seen: dict[Scheme, int] = dict.fromkeys(("sentencepiece", "byte-level", "wordpiece", "end-of-word", "subword-nmt"), 0)
+    seen: dict[Scheme, int] = dict.fromkeys(
+        ("sentencepiece", "byte-level", "wordpiece", "end-of-word", "subword-nmt"), 0
+    )
     for token in tokens:
         total += 1
         if len(token) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,8 @@ def from_table(table: TokenTable, origin: str) -> Vocabulary:
     known = from_tokens(tokens, table.specials | holes, origin)
     split = None
     if table.tokenizer is not None and scheme_of(tokens) != "words":
-        path, loaded = table.tokenizer, []
+        path = table.tokenizer
+        loaded: list[Callable[[str], list[str]]] = []
 
         def split(word: str) -> list[str]:
             if not loaded:
@@ -79,10 +80,10 @@ def from_text(
     kept = sorted((token for token, count in counts.items() if count >= min_count), key=lambda t: (-counts[t], t))
     if not kept:
         raise EmbinitError(f"{origin} has no token that is seen {min_count} times or more")
-    tokens = (*specials, *kept)
+    listed = (*specials, *kept)
     return Vocabulary(
-        tokens,
-        np.array([counts[token] for token in tokens], dtype=np.int64),
+        listed,
+        np.array([counts[token] for token in listed], dtype=np.int64),
         frozenset(specials) | frozenset(filter(looks_special, kept)),
         origin,
     )

@@ -1,0 +1,62 @@
+"""The command line: one small file a command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from embinit.cli import analogy, apply, demo, fetch, inspect, make, recipes
+from embinit.errors import EmbinitError
+
+app = typer.Typer(
+    name="embinit",
+    help="Put pre-trained vectors into a transformer's embedding layer so that they help.\n\n"
+    "Vectors that are too large absorb the position encoding that is added to them, and the model does worse than with "
+    "random ones. [bold]inspect[/] tells before training, [bold]make[/] writes the matrix to start from.",
+    epilog="Start with: embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from embinit import __version__
+
+        typer.echo(f"embinit {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+for module in (inspect, make, apply, analogy, fetch, recipes, demo):
+    app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(module.command)
+    app.registered_commands[-1].name = module.__name__.rpartition(".")[2]
+
+
+def main() -> None:
+    """Run the command line; a wrong input is one sentence and exit code 2, never a traceback."""
+    try:
+        app()
+    except EmbinitError as error:
+        typer.echo(f"embinit: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("embinit: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

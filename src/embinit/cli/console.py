@@ -1,0 +1,84 @@
+"""What a person sees in a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def console(*, err: bool = False) -> Console:
+    """Return a console on stdout, or on stderr for what is not the answer."""
+    from rich.console import Console
+
+    return Console(stderr=err, highlight=False, emoji=False, soft_wrap=False)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a sign of life on stderr while something runs; silent where nobody watches."""
+    screen = console(err=True)
+    if not screen.is_terminal:
+        yield
+        return
+    from rich.markup import escape
+
+    with screen.status(escape(what)):
+        yield
+
+
+def print_json(content: Any) -> None:
+    """Print one JSON document on stdout; NaN and infinity, which JSON lacks, become null."""
+    sys.stdout.write(json.dumps(_plain(content), indent=2) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if (isinstance(value, float) and value != value) or value in (float("inf"), float("-inf")):
+        return None
+    return value
+
+
+def number(value: float) -> str:
+    """Return a number in at most six characters or so: 0.0157, 9.25, -792."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return "0" if abs(value) < 5e-7 else f"{value:.3g}"
+
+
+def table(*headers: str, right_from: int = 1) -> Table:
+    """Return a plain table whose columns from `right_from` on hold numbers."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, header in enumerate(headers):
+        numeric = place >= right_from
+        made.add_column(header, justify="right" if numeric else "left", header_style="dim", no_wrap=numeric)
+    return made
+
+
+def hanging(lines: Iterable[tuple[str, str]]) -> Table:
+    """Return lines of a label and a text that wraps beside it; both are rich markup."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column()
+    for label, text in lines:
+        made.add_row(label, text)
+    return made
+
+
+def rejected(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
+    """Return in words what was counted while reading, most telling first."""
+    lines = [f"{count:,} {name}" for name, count in counts.items() if name not in ("rows", "rejected") and count]
+    return [*lines, *(f"  {example}" for example in examples)]

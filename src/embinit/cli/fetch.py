@@ -1,0 +1,102 @@
+"""`embinit fetch`: well-known vector files, downloaded once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embinit.cli import options as shared
+
+NEEDS_ARGUMENTS = False
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="glove:840B, glove:6B.300d, fasttext:de ...; none lists them.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="DIR", help="Where to; default $EMBINIT_CACHE or the user's cache folder."),
+    ] = None,
+    json: shared.Json = False,
+) -> None:
+    """Download a well-known vector file, with its checksum; an interrupted download goes on where it stopped.
+
+    Nothing else in embinit downloads whole files. Afterwards the name is a source: embinit inspect glove:6B.300d.
+    $EMBINIT_MIRROR names another server that has the files.
+    """
+    from embinit.cli.console import console, print_json, table
+    from embinit.sources.catalogue import entries, find
+    from embinit.sources.catalogue import folder as cache
+    from embinit.sources.fetch import fetch
+
+    screen = console()
+    if name is None:
+        if json:
+            print_json([{**vars(entry)} for entry in entries()])
+            return
+        made = table("name", "size", "what it is", right_from=9)
+        for entry in entries():
+            names = ", ".join(entry.members) or entry.name
+            made.add_row(names, f"{entry.size / 1e9:.1f} GB" if entry.size else "", entry.about)
+        screen.print(made)
+        return
+    entry, _ = find(name)
+    with _Bar(entry.file) as bar:
+        done = fetch(entry, folder or cache(), bar.update)
+    said = {
+        "published": f"sha256 as published ({entry.published})",
+        "recorded": "sha256 as recorded at the first download; none is published",
+        "first": "sha256 recorded now: none is published, so this download cannot be checked against another",
+    }[done.checked]
+    if json:
+        print_json(
+            {"name": name, "path": str(done.path), "sha256": done.sha256, "checked": done.checked, "new": done.new}
+        )
+        return
+    screen.print(f"{'fetched' if done.new else 'already here'}: {done.path}", markup=False, soft_wrap=True)
+    screen.print(f"{said}: {done.sha256}", markup=False, soft_wrap=True)
+
+
+class _Bar:
+    """A progress bar on stderr; plain lines every tenth where nobody watches."""
+
+    def __init__(self, name: str) -> None:
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        from embinit.cli.console import console
+
+        self._name = name
+        self._screen = console(err=True)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._progress = Progress(*columns, console=self._screen, disable=not self._screen.is_terminal, transient=True)
+        self._task = self._progress.add_task(name, total=None)
+        self._tenth = 0
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def update(self, what: str, done: int, total: int | None) -> None:
+        self._progress.update(self._task, description=f"{what} {self._name}", completed=done, total=total)
+        if not self._screen.is_terminal and what == "downloading" and total and done * 10 // total > self._tenth:
+            self._tenth = done * 10 // total
+            self._screen.print(f"{self._name}: {10 * self._tenth} % of {total / 1e6:,.0f} MB", markup=False)

@@ -1,0 +1,99 @@
+"""`embinit make`: the matrix that training starts from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from embinit.cli import options as shared
+
+NEEDS_ARGUMENTS = True
+
+
+def command(
+    source: shared.Source,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Where to: .safetensors, .npy, .txt (GloVe), .vec (headed text), .bin (word2vec); a folder with --format.",
+            show_default=False,
+        ),
+    ],
+    vocab: shared.Vocab = None,
+    text: shared.Text = None,
+    tokenizer: shared.TokenizerName = "whitespace",
+    lower: shared.Lower = False,
+    min_count: shared.MinCount = 1,
+    recipe: shared.RecipeName = "pretrained_xavier",
+    fill: shared.Fill = None,
+    model: shared.Model = None,
+    no_case: shared.NoCase = False,
+    no_markers: shared.NoMarkers = False,
+    no_compose: shared.NoCompose = False,
+    specials: shared.Specials = False,
+    dim: shared.Dim = None,
+    project: shared.Project = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="safetensors, npy, glove, word2vec, word2vec-bin, model2vec, sentence-transformers; else by the ending.",
+        ),
+    ] = None,
+    seed: shared.Seed = 0,
+    json: shared.Json = False,
+) -> None:
+    """Make the embedding matrix: read, align, transform by a recipe, write with a card.
+
+    The card says where each number came from: source, recipe, seed, coverage, statistics before and after.
+
+    embinit make glove.6B.300d.txt --vocab vocab.txt --recipe pretrained_xavier -o embedding.safetensors
+    """
+    from embinit.cli.console import console, number, print_json, rejected, working
+    from embinit.diagnosis.distribution import distribution
+    from embinit.diagnosis.verdict import percent
+    from embinit.export.card import card
+    from embinit.export.writing import format_of, write
+    from embinit.hosts import host
+    from embinit.recipes.recipe import recipe as recipe_of
+    from embinit.seeds import stream
+
+    chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
+    format_of(out, format)
+    vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
+    aligned = shared.aligned_of(
+        source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
+        dim=dim, project=project, seed=seed,
+    )  # fmt: skip
+    with working("making the matrix"):
+        matrix = chosen(aligned, stream(seed, "matrix"), target)
+        described = card(aligned, matrix, chosen, target, seed)
+        written = write(matrix, aligned.vocabulary, out, format=format, card=described)
+    if json:
+        files = [str(path) for path in written.files]
+        print_json({**described, "format": written.format, "files": files, "left out": written.left_out})
+        return
+    screen = console()
+    before, after = distribution(aligned.rows) if aligned.found.any() else None, distribution(matrix)
+    types, tokens = aligned.coverage()
+    running = "" if tokens is None else f", {percent(tokens)} of running tokens"
+    screen.print(f"{len(matrix):,} x {matrix.shape[1]} by {chosen} (fill {chosen.fill}, seed {seed})", markup=False)
+    screen.print(f"found {percent(types)} of types{running}")
+    for line in rejected(dict(aligned.origin.counts), aligned.origin.examples):
+        screen.print(f"reading: {line}", markup=False)
+    if before is not None:
+        screen.print(f"σ {number(before.std)} → {number(after.std)}, mean {number(before.mean)} → {number(after.mean)}")
+    if written.left_out:
+        shown = ", ".join(map(repr, written.left_out[:5]))
+        screen.print(f"left out: {len(written.left_out)} tokens that this format cannot hold ({shown})", markup=False)
+    if written.added:
+        screen.print(f"added: {', '.join(written.added)} (a zero row), which this format needs", markup=False)
+    for path in written.files:
+        screen.print(f"wrote {path}", markup=False, soft_wrap=True)

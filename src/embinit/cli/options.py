@@ -1,0 +1,161 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embinit.errors import EmbinitError
+
+if TYPE_CHECKING:
+    from embinit.types import Aligned, Vocabulary
+
+_VOCABULARY, _MATCHING = "Vocabulary", "Matching"
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="Vectors: a file (GloVe, word2vec, fastText; text or binary; gz, bz2, xz, zip), a zip's member "
+        "(FILE::MEMBER), a Hugging Face or model2vec folder or hub id, .npy, .safetensors, or a fetched name (glove:840B).",
+        show_default=False,
+    ),
+]
+Vocab = Annotated[
+    Path | None,
+    typer.Option(
+        "--vocab",
+        metavar="FILE",
+        rich_help_panel=_VOCABULARY,
+        help="The model's tokens in row order: a token a line, JSON, tokenizer.json, vocab.txt, SentencePiece, or a folder.",
+    ),
+]
+Text = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--text",
+        metavar="FILE",
+        rich_help_panel=_VOCABULARY,
+        help="Build the vocabulary from this text (may be given again; gz, bz2, xz are read).",
+    ),
+]
+TokenizerName = Annotated[
+    str,
+    typer.Option(
+        "--tokenizer",
+        metavar="NAME",
+        rich_help_panel=_VOCABULARY,
+        help="With --text: whitespace, spacy:en (any language), or a tokenizer's file or folder.",
+    ),
+]
+Lower = Annotated[bool, typer.Option("--lower", rich_help_panel=_VOCABULARY, help="With --text: lower-case it first.")]
+MinCount = Annotated[
+    int,
+    typer.Option("--min-count", min=1, rich_help_panel=_VOCABULARY, help="With --text: keep tokens seen so often."),
+]
+NoCase = Annotated[
+    bool,
+    typer.Option("--no-case", rich_help_panel=_MATCHING, help="Do not match `The` with `the`, nor `the` with `The`."),
+]
+NoMarkers = Annotated[
+    bool, typer.Option("--no-markers", rich_help_panel=_MATCHING, help="Do not match `the` with `▁the` or `Ġthe`.")
+]
+NoCompose = Annotated[
+    bool,
+    typer.Option(
+        "--no-compose", rich_help_panel=_MATCHING, help="Do not make a missing token's vector from sub-words."
+    ),
+]
+Specials = Annotated[
+    bool,
+    typer.Option(
+        "--specials", rich_help_panel=_MATCHING, help="Take the source's rows for special tokens ([CLS]) too."
+    ),
+]
+Dim = Annotated[
+    int | None,
+    typer.Option(
+        "--dim", min=1, rich_help_panel=_MATCHING, help="The model's dimension, where it is not the source's."
+    ),
+]
+Project = Annotated[
+    str | None,
+    typer.Option("--project", metavar="HOW", rich_help_panel=_MATCHING, help="With --dim: pca, orthogonal or pad."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="What the rows meet: tutorial (the default, the paper's), bert, gpt2, llama, gemma, t5, marian, fairseq, "
+        "or a folder with a config.json.",
+        show_default=False,
+    ),
+]
+RecipeName = Annotated[
+    str,
+    typer.Option(
+        "--recipe",
+        metavar="RECIPE",
+        help="A name (see `embinit recipes`), steps ('pretrained | center | scale ratio=0.4'), or FILE.toml::NAME.",
+    ),
+]
+Fill = Annotated[
+    str | None,
+    typer.Option("--fill", metavar="HOW", help="Missing rows: target (default), mean, normal, subword, zeros, xavier."),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of text.")]
+
+
+def vocabulary_of(
+    vocab: Path | None, text: list[Path] | None, tokenizer: str, lower: bool, min_count: int
+) -> Vocabulary | None:
+    """Return the vocabulary that the options ask for; None where they ask for none."""
+    from embinit.text.tokenizers import tokenizer as tokenizer_of
+    from embinit.text.vocabulary import from_file, from_text, read_lines
+
+    if vocab is not None and text:
+        raise EmbinitError("give --vocab or --text, not both")
+    if vocab is not None:
+        return from_file(vocab)
+    if text:
+        names = ", ".join(path.name for path in text)
+        return from_text(read_lines(text), tokenizer_of(tokenizer), lower=lower, min_count=min_count, origin=names)
+    return None
+
+
+def aligned_of(
+    source: str,
+    vocabulary: Vocabulary | None,
+    *,
+    no_case: bool,
+    no_markers: bool,
+    no_compose: bool,
+    specials: bool,
+    dim: int | None,
+    project: str | None,
+    seed: int,
+) -> Aligned:
+    """Return the alignment that the options ask for, with a sign of life while it is read."""
+    from embinit.alignment import Matching, align
+    from embinit.cli.console import working
+
+    matching = Matching(case=not no_case, markers=not no_markers, compose=not no_compose, specials=specials)
+    with working(f"reading {source}"):
+        return align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)  # type: ignore[arg-type]
+
+
+def command_line(command: str, source: str, options: dict[str, Any]) -> str:
+    """Return a command that a person can paste; options that are unset or off are left out."""
+    words = ["embinit", command, shlex.quote(source)]
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is True:
+                words.append(f"--{name}")
+            elif one is not None and one is not False:
+                words.append(f"--{name} {shlex.quote(str(one))}")
+    return " ".join(words)
