@@ -7,8 +7,10 @@ import gzip
 import io
 import lzma
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,8 @@ from typing import IO, Any, BinaryIO, cast
 from embinit.errors import EmbinitError, closest
 
 BUFFER = 1 << 20
+#: What gzip, bz2, lzma and zipfile raise on damaged input.
+_DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, struct.error)
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip"}
 
 
@@ -84,13 +88,13 @@ def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
         if member is not None and kind != "zip":
             raise EmbinitError(f"{path} is no zip archive, so it has no member {member!r}")
         if kind == "zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(archive, path, member)) as inner:
+            with archive(path) as zipped, _unpacked(zipped, path, _member(zipped, path, member)) as inner:
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
             return
         readers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         with readers[kind](path, "rb") if kind in readers else path.open("rb", buffering=0) as inner:
             yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise EmbinitError(f"{path} is damaged or cut short: {error}") from None
     except OSError as error:
         if isinstance(error, EmbinitError):
@@ -98,8 +102,23 @@ def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _member(archive: zipfile.ZipFile, path: Path, wanted: str | None) -> str:
-    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+def archive(path: Path) -> zipfile.ZipFile:
+    """Return a zip archive, opened."""
+    try:
+        return zipfile.ZipFile(path)
+    except (*_DAMAGE, ValueError, NotImplementedError, OverflowError) as error:
+        raise EmbinitError(f"{path} is damaged or cut short: {error}") from None
+
+
+def _unpacked(zipped: zipfile.ZipFile, path: Path, name: str) -> IO[bytes]:
+    try:
+        return zipped.open(name)
+    except (*_DAMAGE, RuntimeError, ValueError, OverflowError) as error:  # RuntimeError: encrypted, unknown method
+        raise EmbinitError(f"{path}: {name} cannot be unpacked: {error}") from None
+
+
+def _member(zipped: zipfile.ZipFile, path: Path, wanted: str | None) -> str:
+    names = [name for name in zipped.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if wanted is not None:
         if wanted not in names:
             raise EmbinitError(f"{path} has no member {wanted!r}{closest(wanted, names)}")

@@ -54,9 +54,6 @@ def main() -> None:
     except EmbinitError as error:
         typer.echo(f"embinit: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("embinit: interrupted", err=True)
-        sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

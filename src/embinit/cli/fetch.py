@@ -44,8 +44,12 @@ def command(
         screen.print(made)
         return
     entry, _ = find(name)
-    with _Bar(entry.file) as bar:
-        done = fetch(entry, folder or cache(), bar.update)
+    try:
+        with _Bar(entry.file) as bar:
+            done = fetch(entry, folder or cache(), bar.update)
+    except KeyboardInterrupt:
+        console(err=True).print("stopped; the same command goes on from here", markup=False)
+        raise
     said = {
         "published": f"sha256 as published ({entry.published})",
         "recorded": "sha256 as recorded at the first download; none is published",

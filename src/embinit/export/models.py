@@ -13,7 +13,7 @@ import numpy as np
 from embinit.errors import EmbinitError, require
 from embinit.files import replacing_folder
 from embinit.text.markers import looks_special
-from embinit.text.token_files import FOLDER_FILES, token_table
+from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
 from embinit.types import Embeddings, Matrix
 
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ _TOKENIZER_FILES = (
     "special_tokens_map.json",
     "added_tokens.json",
     "merges.txt",
+    "source.spm",
+    "target.spm",
+    "chat_template.jinja",
 )
+_TOKEN_ID = "_token_id"
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,9 @@ class Applied:
     rows: int
     dim: int
     replaced: int
-    #: special tokens, whose rows the model keeps
+    #: special tokens of the model, whose rows it keeps
     specials_kept: int
-    #: rows of the model for which the matrix has no token
+    #: other rows of the model for which the matrix has no token
     others_kept: int
     #: tokens of the matrix that the model's tokenizer does not have
     unused: int
@@ -69,8 +73,9 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
     """Write a copy of a model's folder whose embedding holds these rows, load it again and compare them bit for bit.
 
     Rows go by token: those that the model's tokenizer knows are replaced, the others and all special tokens keep theirs.
-    With `resize`, the model gets exactly these tokens in their order; tokens that it knew keep their output row where the
-    output layer is not tied. A model without a tokenizer takes a matrix of its own shape row by row.
+    With `resize`, the model gets exactly these tokens in their order; where the output layer is not tied, tokens that it
+    knew keep their output row, and new ones get the mean row. A model without a tokenizer takes a matrix of its own shape
+    row by row.
     """
     transformers = require("transformers", "train", "putting a matrix into a model")
     require("torch", "train", "putting a matrix into a model")
@@ -87,11 +92,14 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         )
     theirs = _tokens(model, len(layer.weight), embeddings, resize)
     plan = _plan(embeddings, theirs, len(layer.weight), resize)
+    if resize:
+        _renumber(loaded, theirs.tokens, embeddings)
     expected = _fill(loaded, plan, embeddings, resize)
     with replacing_folder(out) as folder:
         loaded.save_pretrained(folder)
-        _carry_over(model, folder, tokenizer=not resize)
-        if resize:
+        if not resize:
+            _carry_over(model, folder)
+        else:
             (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
         again = _load(transformers, folder)
         if not _same(again.get_input_embeddings().weight, expected):
@@ -121,69 +129,85 @@ class _Plan:
     unused: int
 
 
-def _plan(embeddings: Embeddings, theirs: Sequence[str | None], rows: int, resize: bool) -> _Plan:
-    known = {token: i for i, token in reversed(list(enumerate(theirs[:rows]))) if token is not None}
-    special = [looks_special(token) or token in embeddings.specials for token in embeddings.tokens]
+def _plan(embeddings: Embeddings, theirs: TokenTable, rows: int, resize: bool) -> _Plan:
+    known = {token: i for i, token in reversed(list(enumerate(theirs.tokens[:rows]))) if token is not None}
+    marked = theirs.specials | embeddings.specials
+    special = {token for token in known if token in marked or looks_special(token)}
     shared = [(i, known[token]) for i, token in enumerate(embeddings.tokens) if token in known]
-    specials = [(i, j) for i, j in shared if special[i]]
     if resize:
-        source = [i for i in range(len(embeddings)) if not (special[i] and embeddings.tokens[i] in known)]
-        return _Plan(source, source, [j for _, j in shared], [i for i, _ in shared], len(specials), 0)
-    plain = [(i, j) for i, j in shared if not special[i]]
-    keeps = len(specials)
-    return _Plan([i for i, _ in plain], [j for _, j in plain], [], [], keeps, len(embeddings) - len(shared))
+        source = [i for i, token in enumerate(embeddings.tokens) if token not in special]
+        return _Plan(source, source, [j for _, j in shared], [i for i, _ in shared], len(embeddings) - len(source), 0)
+    plain = [(i, j) for i, j in shared if embeddings.tokens[i] not in special]
+    return _Plan([i for i, _ in plain], [j for _, j in plain], [], [], len(special), len(embeddings) - len(shared))
 
 
 def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> Any:
-    """Put the rows in and return what the layer holds then."""
+    """Put the rows in and return what the layer must hold from then on."""
     import torch
 
     values = torch.from_numpy(np.ascontiguousarray(embeddings.vectors))
-    layer = loaded.get_input_embeddings()
-    head = loaded.get_output_embeddings()
-    old = layer.weight.detach().clone()
-    tied = _is_tied(loaded)
-    old_head = None if head is None or tied else head.weight.detach().clone()
+    old = loaded.get_input_embeddings().weight.detach().clone()
+    outputs = [part.detach().clone() for part in _outputs(loaded)]
     if resize:
         loaded.resize_token_embeddings(len(embeddings), mean_resizing=False)
-        layer = loaded.get_input_embeddings()
-        head = loaded.get_output_embeddings()
+    weight = loaded.get_input_embeddings().weight
     with torch.no_grad():
-        weight = layer.weight
-        if plan.kept_from:
-            weight[plan.kept_into] = old[plan.kept_from]
-            if old_head is not None:
-                head.weight[plan.kept_into] = old_head[plan.kept_from]
+        weight[plan.kept_into] = old[plan.kept_from]
         weight[plan.into] = values[plan.source].to(weight.dtype)
-    loaded.tie_weights()
-    return loaded.get_input_embeddings().weight.detach().clone()
-
-
-def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Sequence[str | None]:
-    """Return the model's tokens by row; without a tokenizer its rows are the matrix's, if the shapes agree."""
-    try:
-        return token_table(lambda name: model / name if (model / name).is_file() else None, str(model)).tokens
-    except EmbinitError:
-        if rows == len(embeddings):
-            return list(embeddings.tokens)
+        expected = weight.detach().clone()
         if resize:
-            return [None] * rows
-        raise EmbinitError(
-            f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give one of that size, or --resize"
-        ) from None
+            # transformers resizes by place: output row 7 would go from the old token 7 to the new one.
+            for new, before in zip(_outputs(loaded), outputs, strict=True):
+                new[:] = before.float().mean(dim=0).to(new.dtype)
+                new[plan.kept_into] = before[plan.kept_from]
+    loaded.tie_weights()
+    return expected
+
+
+def _outputs(loaded: Any) -> list[Any]:
+    """Return what has an entry a token on the output side: an untied layer, its bias, and Marian's (1, tokens) bias."""
+    head = loaded.get_output_embeddings()
+    found = [] if head is None or _is_tied(loaded) else [head.weight]
+    found += [] if getattr(head, "bias", None) is None else [head.bias]
+    logits = getattr(loaded, "final_logits_bias", None)
+    return found + ([] if logits is None else [logits[0]])
+
+
+def _renumber(loaded: Any, theirs: Sequence[str | None], embeddings: Embeddings) -> None:
+    """Let `pad_token_id` and its like mean the same tokens in the new vocabulary, or None where it lacks them."""
+    for config in (loaded.config, loaded.generation_config if loaded.can_generate() else None):
+        for name, value in {} if config is None else config.to_dict().items():
+            if name.endswith(_TOKEN_ID) and value is not None:
+                old = value if isinstance(value, list) else [value]
+                tokens = [theirs[i] for i in old if 0 <= i < len(theirs)]
+                new = [embeddings.index[token] for token in tokens if token in embeddings.index]
+                setattr(config, name, (new if isinstance(value, list) else new[0]) if new else None)
+
+
+def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> TokenTable:
+    """Return the model's tokens by row; without a tokenizer its rows are the matrix's, if the shapes agree."""
+    if any((model / name).is_file() for name in FOLDER_FILES):
+        return token_table(lambda name: model / name if (model / name).is_file() else None, str(model))
+    if rows == len(embeddings):
+        return TokenTable(list(embeddings.tokens), embeddings.specials)
+    if resize:
+        return TokenTable([None] * rows, frozenset())
+    raise EmbinitError(
+        f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give one of that size, or --resize"
+    )
 
 
 def _load(transformers: Any, folder: Path) -> Any:
     """Return the model with the class that its config names, so that its head is there too; no remote code."""
     import logging
 
-    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    names = config.architectures or []
-    kind = next((getattr(transformers, name) for name in names if hasattr(transformers, name)), transformers.AutoModel)
     quiet = logging.getLogger("transformers")
     level = quiet.level
     quiet.setLevel(logging.ERROR)
     try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        names = [name for name in config.architectures or [] if hasattr(transformers, name)]
+        kind = getattr(transformers, names[0]) if names else transformers.AutoModel
         return kind.from_pretrained(folder)
     except (OSError, ValueError, RuntimeError) as error:
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
@@ -202,10 +226,9 @@ def _same(weight: Any, expected: Any) -> bool:
     return bool(torch.equal(weight.detach().cpu(), expected.cpu()))
 
 
-def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
-    """Copy small files that `save_pretrained` does not write: the tokenizer's, unless the vocabulary is another now."""
-    names = [*_TOKENIZER_FILES, "generation_config.json"]
-    for name in names:
+def _carry_over(model: Path, folder: Path) -> None:
+    """Copy small files that `save_pretrained` does not write: the tokenizer's, and how to generate."""
+    for name in (*_TOKENIZER_FILES, "generation_config.json"):
         source = model / name
-        if source.is_file() and not (folder / name).exists() and (tokenizer or name == "generation_config.json"):
+        if source.is_file() and not (folder / name).exists():
             (folder / name).write_bytes(source.read_bytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,19 @@ import numpy as np
 
 from embinit.files import replacing_folder
 from embinit.text.token_files import read_tokens
+from embinit.text.vocabulary import from_table
 from embinit.types import Matrix, Vocabulary
 
+#: The files written, the tokens left out and the tokens added.
+Parts = tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNKNOWN = ("[UNK]", "<unk>", "<UNK>", "[unk]")
 
 
-def write_model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Write a folder for `model2vec.StaticModel.from_pretrained`; return its files and the tokens that were added."""
-    matrix, tokenizer, added = _with_tokenizer(matrix, vocabulary)
+def write_model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Parts:
+    """Write a folder for `model2vec.StaticModel.from_pretrained`; return its files, the tokens left out and those added."""
+    matrix, tokenizer, left_out, added = _with_tokenizer(matrix, vocabulary)
     config = {
         "model_type": "model2vec",
         "architectures": ["StaticModel"],
@@ -30,14 +36,12 @@ def write_model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> tuple
         _save(folder / "model.safetensors", "embeddings", matrix)
         (folder / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
         (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
-    return tuple(path / name for name in ("model.safetensors", "tokenizer.json", "config.json")), added
+    return tuple(path / name for name in ("model.safetensors", "tokenizer.json", "config.json")), left_out, added
 
 
-def write_sentence_transformers(
-    matrix: Matrix, vocabulary: Vocabulary, path: Path
-) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Write a folder for `SentenceTransformer(path)`; return its files and the tokens that were added."""
-    matrix, tokenizer, added = _with_tokenizer(matrix, vocabulary)
+def write_sentence_transformers(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Parts:
+    """Write a folder for `SentenceTransformer(path)`; return its files, the tokens left out and those added."""
+    matrix, tokenizer, left_out, added = _with_tokenizer(matrix, vocabulary)
     name = "0_StaticEmbedding"
     modules = [{"idx": 0, "name": "0", "path": name, "type": "sentence_transformers.models.StaticEmbedding"}]
     with replacing_folder(path) as folder:
@@ -46,25 +50,29 @@ def write_sentence_transformers(
         (folder / name / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
         (folder / "modules.json").write_text(json.dumps(modules, indent=2), encoding="utf-8")
         (folder / "config_sentence_transformers.json").write_text("{}", encoding="utf-8")
-    return (path / name / "model.safetensors", path / name / "tokenizer.json", path / "modules.json"), added
+    files = (path / name / "model.safetensors", path / name / "tokenizer.json", path / "modules.json")
+    return (*files, path / "config_sentence_transformers.json"), left_out, added
 
 
 def _save(path: Path, name: str, matrix: Matrix) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save  # save_file would make a file that only its owner can read
 
-    save_file({name: np.ascontiguousarray(matrix)}, path, metadata={"format": "pt"})
+    path.write_bytes(save({name: np.ascontiguousarray(matrix)}, metadata={"format": "pt"}))
 
 
-def _with_tokenizer(matrix: Matrix, vocabulary: Vocabulary) -> tuple[Matrix, str, tuple[str, ...]]:
-    """Return the matrix, its tokenizer.json, and what had to be added to it.
+def _with_tokenizer(matrix: Matrix, vocabulary: Vocabulary) -> tuple[Matrix, str, tuple[str, ...], tuple[str, ...]]:
+    """Return the matrix, its tokenizer.json, and the tokens that had to be left out and added.
 
     A vocabulary that came out of a tokenizer.json keeps that tokenizer; any other becomes a word-level one that splits at
     white space and punctuation, and needs a token for unknown words.
     """
     own = _own_tokenizer(vocabulary)
     if own is not None:
-        return matrix, own, ()
-    tokens = list(vocabulary.tokens)
+        return matrix, own, (), ()
+    # A tokenizer.json is Unicode: tokens with undecodable bytes (as surrogates) cannot be in it.
+    left_out = tuple(token for token in vocabulary.tokens if _SURROGATE.search(token))
+    kept = [i for i, token in enumerate(vocabulary.tokens) if not _SURROGATE.search(token)]
+    tokens, matrix = [vocabulary.tokens[i] for i in kept], matrix[kept] if left_out else matrix
     unknown = next((token for token in _UNKNOWN if token in vocabulary.index), None)
     added: tuple[str, ...] = ()
     if unknown is None:
@@ -94,15 +102,18 @@ def _with_tokenizer(matrix: Matrix, vocabulary: Vocabulary) -> tuple[Matrix, str
         "decoder": None,
         "model": {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(tokens)}, "unk_token": unknown},
     }
-    return matrix, json.dumps(content), added
+    return matrix, json.dumps(content), left_out, added
 
 
 def _own_tokenizer(vocabulary: Vocabulary) -> str | None:
-    origin = Path(vocabulary.origin)
-    path = origin / "tokenizer.json" if origin.is_dir() else origin
-    if path.suffix != ".json" or not path.is_file():
+    try:
+        origin = Path(vocabulary.origin)
+        path = origin / "tokenizer.json" if origin.is_dir() else origin
+        if path.suffix != ".json" or not path.is_file():
+            return None
+    except OSError:  # not a path: the names of many text files, say
         return None
     table = read_tokens(path)
-    if table.tokenizer is None or tuple(table.tokens) != vocabulary.tokens:
+    if table.tokenizer is None or from_table(table, str(path)).tokens != vocabulary.tokens:
         return None
     return path.read_text(encoding="utf-8")

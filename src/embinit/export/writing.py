@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,9 +15,11 @@ import numpy as np
 from embinit.errors import EmbinitError, closest
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
-from embinit.types import Matrix, Vocabulary
+from embinit.types import Matrix, Vocabulary, as_matrix
 
-_SPACES = frozenset(" \t\n\r\x0b\x0c")
+_BREAKS = frozenset(" \t\n\r\x0b\x0c\0")
+#: Halves of surrogate pairs that do not stand for an undecodable byte: no file can hold them as text.
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -60,45 +64,58 @@ def write(
     matrix: Matrix, vocabulary: Vocabulary, path: Path, *, format: str | None = None, card: dict[str, Any] | None = None
 ) -> Written:
     """Write the matrix with its vocabulary and card; a failed write leaves what was there."""
+    matrix = as_matrix(matrix)
     if len(matrix) != len(vocabulary):
         raise EmbinitError(f"{len(matrix)} rows for {len(vocabulary)} tokens")
     if not np.isfinite(matrix).all():
         raise EmbinitError("the matrix has NaN or infinite numbers; nothing was written")
     form = format_of(path, format)
-    written = form.write(matrix, vocabulary, path)
     if card is None:
-        return written
-    beside = path / "embinit.json" if path.is_dir() else path.with_name(path.name + ".card.json")
-    content = {**card, "format": form.name, "left out": list(written.left_out), "added": list(written.added)}
-    _write_json(beside, content)
-    return Written(path, form.name, (*written.files, beside), written.left_out, written.added)
+        return form.write(matrix, vocabulary, path)
+    if not form.ending:
+        written = form.write(matrix, vocabulary, path)
+        beside = path / "embinit.json"
+        with replacing(beside) as out:
+            out.write(_card_text(card, written))
+    else:
+        beside = path.with_name(path.name + ".card.json")
+        with replacing(beside) as out:  # opened first: where it cannot be written, nothing is
+            written = form.write(matrix, vocabulary, path)
+            out.write(_card_text(card, written))
+    return replace(written, files=(*written.files, beside))
 
 
-def _write_json(path: Path, content: Any) -> None:
-    with replacing(path) as out:
-        out.write(json.dumps(content, indent=2).encode())
+def _card_text(card: dict[str, Any], written: Written) -> bytes:
+    content = {**card, "format": written.format, "left out": written.left_out, "added": written.added}
+    return json.dumps(content, indent=2, allow_nan=False).encode()
 
 
-def _tokens_beside(path: Path, vocabulary: Vocabulary) -> Path:
-    """Write the tokens as JSON, which holds any token (a line each would break at `\\n`), with counts where known."""
+@contextmanager
+def _with_tokens(path: Path, vocabulary: Vocabulary) -> Iterator[tuple[IO[bytes], tuple[Path, ...]]]:
+    """Yield the file to write and the names of all: the tokens, with counts where known, go beside it together with it.
+
+    They are JSON, which holds any token; a line each would break at `\\n`.
+    """
     beside = path.with_name(path.name + ".tokens.json")
     counts = None if vocabulary.counts is None else vocabulary.counts.tolist()
-    _write_json(beside, {"tokens": list(vocabulary.tokens), "counts": counts, "specials": sorted(vocabulary.specials)})
-    return beside
+    content = {"tokens": list(vocabulary.tokens), "counts": counts, "specials": sorted(vocabulary.specials)}
+    with replacing(beside) as tokens, replacing(path) as out:
+        tokens.write(json.dumps(content, indent=2).encode())
+        yield out, (path, beside)
 
 
 def _safetensors(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
     from safetensors.numpy import save
 
-    with replacing(path) as out:
+    with _with_tokens(path, vocabulary) as (out, files):
         out.write(save({"embedding.weight": np.ascontiguousarray(matrix)}, metadata={"format": "pt"}))
-    return Written(path, "safetensors", (path, _tokens_beside(path, vocabulary)))
+    return Written(path, "safetensors", files)
 
 
 def _npy(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
-    with replacing(path) as out:
+    with _with_tokens(path, vocabulary) as (out, files):
         np.save(out, matrix, allow_pickle=False)
-    return Written(path, "npy", (path, _tokens_beside(path, vocabulary)))
+    return Written(path, "npy", files)
 
 
 def _glove(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
@@ -110,7 +127,7 @@ def _word2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
 
 
 def _text(matrix: Matrix, vocabulary: Vocabulary, path: Path, name: str, header: bool) -> Written:
-    kept, left_out = _writable(vocabulary.tokens)
+    kept, left_out = _writable(vocabulary.tokens, path)
     line = " ".join(["%.9g"] * matrix.shape[1])  # nine digits bring every float32 back
     with replacing(path) as out:
         if header:
@@ -121,7 +138,7 @@ def _text(matrix: Matrix, vocabulary: Vocabulary, path: Path, name: str, header:
 
 
 def _word2vec_binary(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
-    kept, left_out = _writable(vocabulary.tokens)
+    kept, left_out = _writable(vocabulary.tokens, path)
     with replacing(path) as out:
         out.write(f"{len(kept)} {matrix.shape[1]}\n".encode())
         for row in kept:
@@ -137,21 +154,22 @@ def _bytes(token: str) -> bytes:
     return token.encode("utf-8", "surrogateescape")
 
 
-def _writable(tokens: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
-    """Return the rows whose tokens can stand between spaces, and the tokens that cannot: empty or with white space."""
-    kept = [row for row, token in enumerate(tokens) if token and not _SPACES & set(token)]
-    inside = set(kept)
-    return kept, tuple(token for row, token in enumerate(tokens) if row not in inside)
+def _writable(tokens: Sequence[str], path: Path) -> tuple[list[int], tuple[str, ...]]:
+    """Return the rows whose tokens can stand between spaces, and the tokens that cannot: empty, with white space or NUL."""
+    fits = [bool(token) and not _BREAKS & set(token) and _HALF.search(token) is None for token in tokens]
+    if not any(fits):
+        raise EmbinitError(f"{path}: no token can be written as text, all are empty or hold white space")
+    return [row for row, ok in enumerate(fits) if ok], tuple(
+        token for token, ok in zip(tokens, fits, strict=True) if not ok
+    )
 
 
 def _model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
-    files, added = write_model2vec(matrix, vocabulary, path)
-    return Written(path, "model2vec", files, added=added)
+    return Written(path, "model2vec", *write_model2vec(matrix, vocabulary, path))
 
 
 def _sentence_transformers(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
-    files, added = write_sentence_transformers(matrix, vocabulary, path)
-    return Written(path, "sentence-transformers", files, added=added)
+    return Written(path, "sentence-transformers", *write_sentence_transformers(matrix, vocabulary, path))
 
 
 FORMATS = {

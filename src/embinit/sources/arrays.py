@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,8 +119,4 @@ def _listed(path: Path, tokens: str | None) -> list[str]:
         if not found:
             raise EmbinitError(f"{path} comes without tokens: put {names[1]} beside it, or give {path}::TOKENS")
         chosen = found[0]
-    try:
-        table = read_tokens(chosen)
-    except json.JSONDecodeError:
-        raise EmbinitError(f"{chosen} is no token list") from None
-    return ["" if token is None else token for token in table.tokens]
+    return ["" if token is None else token for token in read_tokens(chosen).tokens]

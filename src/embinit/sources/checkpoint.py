@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from embinit.sources.gather import Ask
 from embinit.sources.repositories import Repository
 from embinit.sources.tensors import TensorFile
 from embinit.text.markers import scheme_of
-from embinit.text.token_files import TokenTable, token_table
+from embinit.text.token_files import TokenTable, read_map, token_table
 from embinit.text.tokenizers import subword
 from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
 
@@ -70,11 +70,15 @@ class TorchWeights:
         torch = require("torch", "train", f"reading {repository.name}/{_TORCH}")
         path = repository.small(_TORCH)
         try:
-            self._tensors: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            # Files older than torch 1.6 are no zip archives and cannot be mapped.
+            mapped = zipfile.is_zipfile(str(path))
+            loaded: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except Exception as error:
             reason = str(error).strip().partition("\n")[0]
             raise EmbinitError(f"{path} cannot be read as plain weights ({reason})") from None
-        self._tensors = {name: value for name, value in self._tensors.items() if hasattr(value, "shape")}
+        if not isinstance(loaded, dict):
+            raise EmbinitError(f"{path} holds no tensors by name but {type(loaded).__name__}")
+        self._tensors: dict[str, Any] = {str(n): value for n, value in loaded.items() if hasattr(value, "shape")}
         self.where = dict.fromkeys(self._tensors, _TORCH)
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -92,8 +96,10 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
     """Return the tensors of a checkpoint: one file, many with an index, or PyTorch's own format."""
     index = repository.small(_INDEX)
     if index is not None:
-        where = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        return Weights(repository, dict(where), {})
+        where = read_map(index).get("weight_map")
+        if not isinstance(where, dict) or not all(isinstance(file, str) for file in where.values()):
+            raise EmbinitError(f"{index} has no weight_map from tensors to files")
+        return Weights(repository, where, {})
     files = repository.files()
     singles = [name for name in files if name.endswith(".safetensors") and not name.startswith("adapter_")]
     chosen = "model.safetensors" if "model.safetensors" in singles else singles[0] if len(singles) == 1 else None
@@ -116,7 +122,7 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
 def read_checkpoint(repository: Repository, tensor: str | None, ask: Ask) -> Embeddings:
     """Return the tokens of a checkpoint's tokenizer with their rows, or only the wanted ones."""
     path = repository.small("config.json")
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+    config = read_map(path) if path is not None else {}
     weights = weights_of(repository)
     table = token_table(repository.small, repository.name)
     name = tensor_name(weights, config, tensor, repository.name, len(table.tokens))
@@ -210,7 +216,8 @@ def tensor_name(
             raise EmbinitError(f"{source}: {asked} has shape {weights.shape(asked)}; a matrix is needed")
         return asked
     families, endings = _families()
-    rows = config.get("vocab_size") or (config.get("text_config") or {}).get("vocab_size")
+    inner = config.get("text_config")
+    rows = config.get("vocab_size") or (inner.get("vocab_size") if isinstance(inner, dict) else None)
     kind = str(config.get("model_type", ""))
     for ending in [*families.get(kind, []), *endings]:
         fitting = [name for name in names if name == ending or name.endswith("." + ending)]

@@ -15,10 +15,12 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import compression
-from embinit.sources.gather import Ask, Gatherer, decoded, encoded
-from embinit.types import Embeddings, Flags, Matrix
+from embinit.sources.gather import Ask, Gatherer, decoded, encode, encoded
+from embinit.sources.numbers import LARGEST_DIM
+from embinit.types import Embeddings, Flags, Matrix, finite_rows
 
 MAGIC = 793_712_314
+_VERSION = 12
 _ARGUMENTS = "<12id"
 _END_OF_SENTENCE = b"</s>"
 
@@ -26,6 +28,8 @@ _END_OF_SENTENCE = b"</s>"
 @dataclass(frozen=True)
 class _Model:
     words: dict[bytes, int]
+    #: rows of words, before those of n-grams; more than `words` where a word is there twice
+    count: int
     matrix: Matrix  # (words + buckets, dim), memory-mapped
     buckets: int
     shortest: int
@@ -43,11 +47,11 @@ class _Model:
             if self.pruned is not None:
                 bucket = self.pruned.get(value % self.buckets)
             if bucket is not None:
-                rows.append(len(self.words) + bucket)
+                rows.append(self.count + bucket)
         return rows
 
     def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
-        """Return a vector a word, and which words have one."""
+        """Return a vector a word, and which words have one that is finite."""
         vectors = np.zeros((len(words), self.matrix.shape[1]), dtype=np.float32)
         made = np.zeros(len(words), dtype=bool)
         for i, word in enumerate(words):
@@ -55,7 +59,7 @@ class _Model:
             if rows:
                 vectors[i] = self.matrix[rows].sum(axis=0) / len(rows)
                 made[i] = True
-        return vectors, made
+        return vectors, made & finite_rows(vectors)
 
 
 def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
@@ -71,7 +75,11 @@ def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
     rows = Gatherer(model.matrix.shape[1], len(stored))
     for start in range(0, len(stored), 4096):
         part = stored[start : start + 4096]
-        rows.add(part, model.vectors(part)[0])
+        vectors, made = model.vectors(part)
+        for i in np.flatnonzero(~made).tolist():
+            word = part[i].decode("utf-8", "replace")
+            rows.reject("NaN or infinite", f"the row of {word!r} is NaN or infinite")
+        rows.add([word for word, ok in zip(part, made.tolist(), strict=True) if ok], vectors[made])
     lacking = sorted(targets - model.words.keys()) if targets is not None and ask.compose else []
     vectors, made = model.vectors(lacking)
     composed = [word for word, ok in zip(lacking, made.tolist(), strict=True) if ok]
@@ -80,7 +88,7 @@ def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
         rows.add(composed, vectors[made])
 
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
-        return model.vectors([token.encode("utf-8", "surrogateescape") for token in tokens])
+        return model.vectors([encode(token) for token in tokens])
 
     found = rows.result(source, "fastText binary", ask)
     return Embeddings(found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose)
@@ -109,14 +117,21 @@ def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
 
 def _opened(path: Path, source: str) -> _Model:
     data = np.memmap(path, dtype=np.uint8, mode="r")
+    version = struct.unpack_from("<i", data.data, 4)[0]
+    if version != _VERSION:
+        raise EmbinitError(f"{source} is a fastText model of version {version}; embinit reads version {_VERSION}")
     at = 8
     dim, _, _, _, _, _, _, _, buckets, shortest, longest, _, _ = struct.unpack_from(_ARGUMENTS, data.data, at)
     at += struct.calcsize(_ARGUMENTS)
     size, count, _, _, pruned_size = struct.unpack_from("<3i2q", data.data, at)
     at += struct.calcsize("<3i2q")
+    if not 0 < dim <= LARGEST_DIM or buckets < 0 or not 0 <= count <= size:
+        raise EmbinitError(f"{source} is a damaged fastText model: {count} of {size} words, {dim} dimensions")
     words, at = _dictionary(path, at, size)
     pruned = None
     if pruned_size >= 0:
+        if at + 8 * pruned_size > len(data):
+            raise IndexError
         pairs = np.frombuffer(data[at : at + 8 * pruned_size].tobytes(), dtype="<i4").reshape(-1, 2)
         pruned = dict(pairs.tolist())
         at += 8 * pruned_size
@@ -124,14 +139,19 @@ def _opened(path: Path, source: str) -> _Model:
         raise EmbinitError(f"{source} is a quantized fastText model (.ftz); embinit reads the full .bin")
     rows, columns = struct.unpack_from("<2q", data.data, at + 1)
     at += 17
-    if columns != dim or rows < count or at + 4 * rows * columns > len(data):
+    used = count + (buckets if pruned is None else max(pruned.values(), default=-1) + 1) if longest > 0 else count
+    if pruned is not None and min(pruned.values(), default=0) < 0:
+        raise EmbinitError(f"{source} is a damaged fastText model: it prunes to a negative row")
+    if columns != dim or rows < used or at + 4 * rows * columns > len(data):
         raise EmbinitError(
             f"{source} is cut short or damaged: {rows} x {columns} numbers are promised, "
             f"{(len(data) - at) // 4} are there"
         )
     matrix = np.memmap(path, dtype="<f4", mode="r", offset=at, shape=(rows, columns))
-    index = {word: row for row, word in enumerate(words[:count])}
-    return _Model(index, matrix, buckets, shortest, longest, pruned)
+    index: dict[bytes, int] = {}
+    for row, word in enumerate(words[:count]):
+        index.setdefault(word, row)
+    return _Model(index, count, matrix, buckets, shortest, longest, pruned)
 
 
 def _dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:

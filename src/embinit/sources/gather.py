@@ -12,6 +12,8 @@ from embinit.errors import EmbinitError
 from embinit.types import Embeddings, Matrix, Origin
 
 _EXAMPLES = 5
+#: Memory that is set aside before the first row; a header may promise anything.
+_AHEAD = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,15 @@ class Ask:
 
 def encoded(tokens: Collection[str]) -> frozenset[bytes]:
     """Return tokens as the bytes that a file holds; invalid UTF-8 went in reversibly and comes out so."""
-    return frozenset(token.encode("utf-8", "surrogateescape") for token in tokens)
+    return frozenset(map(encode, tokens))
+
+
+def encode(token: str) -> bytes:
+    """Return one token as bytes; a lone surrogate that no file can hold becomes bytes that match nothing."""
+    try:
+        return token.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return token.encode("utf-8", "surrogatepass")
 
 
 def decoded(tokens: Sequence[bytes]) -> tuple[list[str], int]:
@@ -47,7 +57,7 @@ class Gatherer:
         self._seen: set[bytes] = set()
         self._tokens: list[bytes] = []
         # Pages that are not written to cost nothing, so `expected` may be generous.
-        self._vectors = np.empty((max(expected, 16), dim), dtype=np.float32)
+        self._vectors = np.empty((max(min(expected, _AHEAD // (4 * dim)), 16), dim), dtype=np.float32)
 
     def add(self, tokens: Sequence[bytes], vectors: Matrix) -> None:
         """Take rows that were not seen before; the first of equal tokens wins."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest
+from embinit.files import compression
 from embinit.sources.arrays import read_npy, read_npz, read_object, read_safetensors
 from embinit.sources.catalogue import fetched_path, is_name
 from embinit.sources.checkpoint import read_checkpoint
@@ -49,20 +51,27 @@ def load(
     if isinstance(source, Embeddings):
         return source
     if not isinstance(source, str | Path):
-        return read_object(source, tokens, wanted)
+        return _first(read_object(source, tokens, wanted), most)
     spec = str(source)
     name, _, detail = spec.partition("::")
     ask = Ask(wanted, most, compose)
     if is_name(name) and not Path(name).exists():
         path, member = fetched_path(name)
         return _load_file(path, detail or member, ask, spec)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return _load_folder(path, detail or None, ask)
-    if path.is_file():
-        return _load_file(path, detail or None, ask, spec)
-    if path.exists():
-        raise EmbinitError(f"{name} is no regular file")
+    try:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            return _load_folder(path, detail or None, ask)
+        if path.is_file():
+            return _load_file(path, detail or None, ask, spec)
+        if path.exists():
+            raise EmbinitError(f"{name} is no regular file")
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot read {name}: {error.strerror or error}") from None
+    except RuntimeError as error:  # `~nobody`
+        raise EmbinitError(f"cannot read {name}: {error}") from None
     if isinstance(source, str) and _HUB_ID.fullmatch(name) and not _FILE_ENDINGS.search(name):
         return read_checkpoint(Hub(name), detail or None, ask)
     folder = path.parent
@@ -86,7 +95,15 @@ def _load_file(path: Path, detail: str | None, ask: Ask, source: str) -> Embeddi
     if kind == "fasttext":
         return read_fasttext(path, ask, source)
     if kind == "npz":
-        return read_npz(path, ask.wanted, source)
+        return _first(read_npz(path, ask.wanted, source), ask.most)
+    if compression(path) != "none":
+        raise EmbinitError(f"{source} is a compressed .{kind} file, whose rows are read at random: unpack it first")
     if kind == "npy":
-        return read_npy(path, detail, ask.wanted, source)
-    return read_safetensors(path, detail, ask.wanted, source)
+        return _first(read_npy(path, detail, ask.wanted, source), ask.most)
+    return _first(read_safetensors(path, detail, ask.wanted, source), ask.most)
+
+
+def _first(found: Embeddings, most: int | None) -> Embeddings:
+    if most is None or len(found) <= most:
+        return found
+    return replace(found, tokens=found.tokens[:most], vectors=found.vectors[:most])

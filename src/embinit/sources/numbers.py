@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 from embinit.types import Matrix, as_matrix
 
+#: No vectors are wider; a header that says so is none.
+LARGEST_DIM = 1 << 20
+
 Positions = npt.NDArray[np.int64]
 
 _ZERO, _DOT, _MINUS = ord("0"), ord("."), ord("-")
@@ -53,6 +56,11 @@ def number(text: bytes) -> float:
         return float(text)
     except ValueError:
         return float("nan")
+
+
+def is_count(text: bytes) -> bool:
+    """Return whether a header's field is a whole number of sane length."""
+    return text.isdigit() and len(text) <= 12
 
 
 def _words_ending_at(padded: npt.NDArray[np.uint8], ends: Positions) -> npt.NDArray[np.uint64]:

@@ -53,6 +53,9 @@ class Hub:
 
     def __init__(self, spec: str) -> None:
         self._hub: Any = require("huggingface_hub", "hf", f"reading {spec} from the hub")
+        # The package loads its modules lazily, and these two not by attribute.
+        self._errors: Any = require("huggingface_hub.errors", "hf", f"reading {spec} from the hub")
+        self._utils: Any = require("huggingface_hub.utils", "hf", f"reading {spec} from the hub")
         self.name = spec
         self._id, _, revision = spec.partition("@")
         self._revision = revision or None
@@ -60,24 +63,24 @@ class Hub:
 
     def small(self, file: str) -> Path | None:
         """Return the file from the cache, downloaded first where needed; offline, only from the cache."""
-        errors = self._hub.errors
+        errors = self._errors
         try:
             return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
                 raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
             return None
-        except errors.RepositoryNotFoundError:
-            raise EmbinitError(
-                f"{self.name} is neither a file here nor a repository on the hub (or it is private)"
-            ) from None
-        except errors.GatedRepoError:
+        except errors.GatedRepoError:  # is a RepositoryNotFoundError
             raise EmbinitError(
                 f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`"
             ) from None
+        except (errors.RepositoryNotFoundError, errors.HFValidationError):
+            raise EmbinitError(
+                f"{self.name} is neither a file here nor a repository on the hub (or it is private)"
+            ) from None
         except errors.RevisionNotFoundError:
             raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
-        except (errors.HfHubHTTPError, OSError) as error:
+        except Exception as error:  # whatever the HTTP library of this version raises
             raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
 
     def large(self, file: str) -> Bytes | None:
@@ -88,7 +91,7 @@ class Hub:
         if _offline():
             return None
         url = self._hub.hf_hub_url(self._id, file, revision=self._revision)
-        return _RemoteBytes(self._hub, url, f"{self.name}/{file}")
+        return _RemoteBytes(self._utils, url, f"{self.name}/{file}")
 
     def files(self) -> list[str]:
         """Return the names of the repository's files; offline, of those in the cache."""
@@ -99,17 +102,18 @@ class Hub:
             else:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
-                except (self._hub.errors.HfHubHTTPError, OSError) as error:
+                except Exception as error:
                     raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
         return self._listing
 
 
 class _RemoteBytes:
-    def __init__(self, hub: Any, url: str, name: str) -> None:
+    def __init__(self, utils: Any, url: str, name: str) -> None:
         self.name = name
+        self.size: int | None = None
         self._url = url
-        self._session = hub.get_session()
-        self._headers: dict[str, str] = hub.utils.build_hf_headers()
+        self._session = utils.get_session()
+        self._headers: dict[str, str] = utils.build_hf_headers()
 
     def read(self, start: int, end: int) -> bytes:
         if end <= start:
@@ -123,6 +127,8 @@ class _RemoteBytes:
                     )
                 if answer.status_code != 206:
                     raise EmbinitError(f"{self.name}: the server answered {answer.status_code}")
+                total = answer.headers.get("Content-Range", "").rpartition("/")[2]
+                self.size = int(total) if total.isdigit() else None
                 return bytes(answer.read())
         except EmbinitError:
             raise

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import struct
-import zipfile
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from embinit.errors import EmbinitError
-from embinit.files import compression, opened
+from embinit.files import archive, compression, opened
 from embinit.sources.fasttext import MAGIC as FASTTEXT_MAGIC
-from embinit.sources.numbers import number
+from embinit.sources.numbers import LARGEST_DIM, is_count, number
 
 Format = Literal["text", "word2vec", "fasttext", "npy", "npz", "safetensors"]
 
@@ -69,11 +68,8 @@ def sniff(path: Path, member: str | None, source: str) -> Format:
 
 
 def _zip_kind(path: Path, source: str) -> Format | None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile:
-        raise EmbinitError(f"{source} is damaged or cut short: not a whole zip archive") from None
+    with archive(path) as zipped:
+        names = zipped.namelist()
     if names and all(name.endswith(".npy") for name in names):
         return "npz"
     if any(name.endswith("data.pkl") for name in names):
@@ -85,14 +81,16 @@ def _is_word2vec(head: bytes) -> bool:
     """Return whether `rows dim` is followed by a token and raw numbers rather than by text."""
     line, newline, rest = head.partition(b"\n")
     fields = line.split()
-    if not newline or len(fields) != 2 or not all(field.isdigit() for field in fields) or not rest:
+    if not newline or len(fields) != 2 or not all(is_count(field) for field in fields) or not rest:
         return False
     dim = int(fields[1])
+    if not 1 <= dim <= LARGEST_DIM:
+        return False
     row = rest.partition(b"\n")[0].rstrip(b" \t\r").replace(b"\t", b" ").rsplit(b" ", dim)
     if len(row) > 1 and all(not np.isnan(number(field)) or field.lower().endswith(b"nan") for field in row[1:]):
         return False
     token, space, numbers = rest.partition(b" ")
-    if not space or len(token) > 4096 or dim < 1:
+    if not space or len(token) > 4096:
         return False
     values = np.frombuffer(numbers[: len(numbers) // 4 * 4][: 4 * dim], dtype="<f4")
     plausible = (np.abs(values) < 1e6) & ((values == 0) | (np.abs(values) > 1e-20))

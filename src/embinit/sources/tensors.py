@@ -25,6 +25,8 @@ class Bytes(Protocol):
     """A file that can be read in parts."""
 
     name: str
+    #: bytes in all, where that is known
+    size: int | None
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from start to end."""
@@ -37,6 +39,7 @@ class LocalBytes:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._data = np.memmap(path, dtype=np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+        self.size: int | None = len(self._data)
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from start to end."""
@@ -54,9 +57,14 @@ class TensorFile:
             raise EmbinitError(f"{data.name} is no safetensors file, or is cut short")
         try:
             header: dict[str, Any] = json.loads(data.read(8, 8 + size))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise EmbinitError(f"{data.name} is no safetensors file, or is cut short") from None
+        if not isinstance(header, dict):
+            raise EmbinitError(f"{data.name} is no safetensors file: its header is no map")
         self.metadata: dict[str, str] = header.pop("__metadata__", {})
+        odd = next((name for name, entry in header.items() if not _is_entry(entry)), None)
+        if odd is not None:
+            raise EmbinitError(f"{data.name} is a damaged safetensors file: its header does not say where {odd!r} lies")
         self._entries = header
         self._begin = 8 + size
 
@@ -71,13 +79,21 @@ class TensorFile:
     def rows(self, name: str, wanted: Sequence[int] | None = None) -> Matrix:
         """Return rows of a tensor as float32: all, or the wanted ones in the order given."""
         entry = self._entries[name]
-        count, columns = (*entry["shape"], 1)[:2]
-        kind = str(entry["dtype"])
+        shape, kind = entry["shape"], entry["dtype"]
         if kind not in _WIDTH:
             raise EmbinitError(f"{self._data.name}: {name} holds {kind} numbers; one of {', '.join(_WIDTH)} is needed")
+        if len(shape) not in (1, 2):
+            raise EmbinitError(f"{self._data.name}: {name} has shape {tuple(shape)}; rows are needed")
+        count, columns = (*shape, 1)[:2]
         width = _WIDTH[kind] * columns
-        begin = self._begin + entry["data_offsets"][0]
+        begin, end = (self._begin + offset for offset in entry["data_offsets"])
+        if width == 0 or count * width != end - begin:
+            raise EmbinitError(f"{self._data.name}: {name} has shape {tuple(shape)} but {end - begin} bytes of {kind}")
+        if self._data.size is not None and end > self._data.size:
+            raise EmbinitError(f"{self._data.name} is cut short: {name} ends at byte {end} of {self._data.size}")
         ids = np.arange(count) if wanted is None else np.asarray(wanted, dtype=np.int64)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < count:
+            raise EmbinitError(f"{self._data.name}: row {ids.min()} or {ids.max()} is asked of {name}, which has {count}")
         order = np.unique(ids)
         result = np.empty((len(order), columns), dtype=np.float32)
         for first, last in _runs(order, max(1, _GAP // width)):
@@ -88,6 +104,15 @@ class TensorFile:
             picked = np.frombuffer(raw, dtype=np.uint8).reshape(-1, width)[order[first:last] - low]
             result[first:last] = decoded(picked, kind)
         return result if len(order) == len(ids) and (order == ids).all() else result[np.searchsorted(order, ids)]
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    shape, offsets = entry.get("shape"), entry.get("data_offsets")
+    if not isinstance(entry.get("dtype"), str) or not isinstance(shape, list) or not isinstance(offsets, list):
+        return False
+    return len(offsets) == 2 and all(type(i) is int and 0 <= i < 1 << 62 for i in (*shape, *offsets))
 
 
 def decoded(raw: npt.NDArray[np.uint8], kind: str) -> Matrix:

@@ -13,11 +13,12 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.files import opened
 from embinit.sources.gather import Ask, Gatherer, encoded
-from embinit.sources.numbers import decimals, number
+from embinit.sources.numbers import decimals, is_count, number
 from embinit.types import Embeddings, Matrix, finite_rows
 
 _HEAD = 1 << 18
 _BLOCK = 1 << 21
+_LONGEST_LINE = 32 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -37,12 +38,14 @@ def read_text(path: Path, member: str | None, ask: Ask, source: str) -> Embeddin
         head = stream.read(_HEAD)
         while b"\n" not in head and (more := stream.read(_HEAD)):
             head += more
+            if len(head) > _LONGEST_LINE:
+                raise EmbinitError(f"{source}, line 1: longer than {_LONGEST_LINE >> 20} MB; expected a token and numbers")
     layout = layout_of(head, source)
     targets = None if ask.wanted is None else encoded(ask.wanted)
     expected = len(targets) if targets is not None else layout.promised or path.stat().st_size // (8 * layout.dim)
     rows = Gatherer(layout.dim, min(expected, 1 << 22))
     with opened(path, member) as stream:
-        blocks = _blocks(stream) if targets is None else _wanted_blocks(stream, targets, layout.tabs)
+        blocks = _blocks(stream) if targets is None else _wanted_blocks(stream, targets)
         for block, numbers in blocks:
             if layout.promised is not None and numbers and numbers[0] == 1:
                 block, numbers = block[block.find(b"\n") + 1 :], numbers[1:]
@@ -72,7 +75,7 @@ def layout_of(head: bytes, source: str) -> Layout:
         raise EmbinitError(f"{source} is empty; expected a token and its numbers on each line")
     first = _fields(lines[0])
     promised = None
-    if len(first) == 2 and all(field.isdigit() for field in first):
+    if len(first) == 2 and all(map(is_count, first)):
         widths = [len(_fields(line)) - 1 for line in lines[1:]]
         if not widths:
             raise EmbinitError(f"{source} has a header ({lines[0].decode()}) and no rows")
@@ -136,15 +139,15 @@ def _blocks(stream: BinaryIO) -> Iterator[_Block]:
             return
 
 
-def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes], tabs: bool) -> Iterator[_Block]:
+def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes]) -> Iterator[_Block]:
     """Yield only lines whose first field begins a wanted token; whether it is one is checked on the parsed row."""
-    mark = b"\t" if tabs else b" "
-    firsts = frozenset(token.partition(mark)[0] for token in wanted)
+    firsts = frozenset(token.replace(b"\t", b" ").partition(b" ")[0] for token in wanted)
     kept: list[bytes] = []
     numbers: list[int] = []
     size = 0
     for count, line in enumerate(stream, 1):
-        if line.partition(mark)[0] in firsts or count == 1:
+        first = line.partition(b" ")[0]
+        if first in firsts or count == 1 or (b"\t" in first and first.partition(b"\t")[0] in firsts):
             kept.append(line.removeprefix(_BOM) if count == 1 else line)
             numbers.append(count)
             size += len(line)
@@ -222,7 +225,7 @@ def _take_with_care(line: bytes, at: int, dim: int, wanted: frozenset[bytes] | N
         fields = line.rsplit(None, dim)
         if line.startswith(b" ") and len(fields) == dim:
             fields.insert(0, b"")
-    token = fields[0]
+    token = fields[0].rstrip(b" ") or fields[0]  # columns that are aligned with spaces
     if wanted is not None and token not in wanted:
         return
     values = np.array([number(field) for field in fields[1:]])

@@ -47,7 +47,8 @@ def read_word2vec(path: Path, member: str | None, ask: Ask, source: str) -> Embe
             if not more:
                 break
     if done < promised:
-        rows.counts["rejected: cut short"] = rows.counts["rejected"] = promised - done
+        rows.counts["rejected: cut short"] = promised - done
+        rows.counts["rejected"] += promised - done
         rows.examples.append(f"row {done + 1}: the file ends; its header promises {promised} rows")
     return rows.result(source, "word2vec binary", ask)
 

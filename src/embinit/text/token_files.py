@@ -12,6 +12,7 @@ from embinit.errors import EmbinitError
 from embinit.text import sentencepiece
 from embinit.text.markers import looks_special
 
+_LARGEST_ID = 10_000_000
 #: Files of a checkpoint folder that hold its tokens, best first.
 FOLDER_FILES = (
     "tokenizer.json",
@@ -57,11 +58,12 @@ def read_tokens(path: Path) -> TokenTable:
         raise EmbinitError(f"{path} is empty; expected tokens")
     if data.lstrip()[:1] in (b"{", b"["):
         try:
-            content = json.loads(data)
-        except ValueError:
-            content = None
-        if content is not None:
-            return _from_json(content, path)
+            return _from_json(json.loads(data), path)
+        except EmbinitError:
+            raise
+        except (ValueError, RecursionError):  # a list of lines may begin with `[PAD]`
+            if path.suffix == ".json":
+                raise EmbinitError(f"{path} is no whole JSON file; expected tokens") from None
     if data[:1] == b"\n" and path.suffix in (".model", ".spm"):
         tokens, specials = sentencepiece.pieces(data, str(path))
         return TokenTable(list(tokens), specials)
@@ -86,34 +88,58 @@ def _from_json(content: Any, path: Path) -> TokenTable:
         return _from_json(content["tokens"], path)
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
         return _from_tokenizer(content, path)
-    if isinstance(content, dict) and content and all(type(i) is int and i >= 0 for i in content.values()):
-        return TokenTable(_by_id(content), frozenset(filter(looks_special, content)))
+    if isinstance(content, dict) and content and all(map(_is_id, content.values())):
+        return TokenTable(_by_id(content, path), frozenset(filter(looks_special, content)))
     raise EmbinitError(f"{path} is no token list: expected a tokenizer.json, a list of tokens or a map to ids")
 
 
 def _from_tokenizer(content: dict[str, Any], path: Path) -> TokenTable:
     vocabulary = content["model"].get("vocab")
-    if isinstance(vocabulary, list):
+    added = content.get("added_tokens") or []
+    if isinstance(vocabulary, list) and all(isinstance(entry, list) and entry for entry in vocabulary):
         ids = {str(entry[0]): i for i, entry in enumerate(vocabulary)}
-    elif isinstance(vocabulary, dict):
+    elif isinstance(vocabulary, dict) and all(map(_is_id, vocabulary.values())):
         ids = dict(vocabulary)
     else:
         raise EmbinitError(f"{path} is a tokenizer without a vocabulary (model type {content['model'].get('type')!r})")
     specials = set(filter(looks_special, ids))
-    for added in content.get("added_tokens") or ():
-        ids[added["content"]] = added["id"]
-        if added.get("special"):
-            specials.add(added["content"])
-    return TokenTable(_by_id(ids), frozenset(specials), path)
+    if not isinstance(added, list) or not all(map(_is_added, added)):
+        raise EmbinitError(f"{path} is a damaged tokenizer: its added tokens are not written as contents with ids")
+    for entry in added:
+        ids[entry["content"]] = entry["id"]
+        if entry.get("special"):
+            specials.add(entry["content"])
+    if not ids:
+        raise EmbinitError(f"{path} is a tokenizer without tokens")
+    return TokenTable(_by_id(ids, path), frozenset(specials), path)
 
 
-def _by_id(ids: dict[str, int]) -> list[str | None]:
-    if max(ids.values()) > 10_000_000:
-        raise EmbinitError(f"a token has id {max(ids.values())}; that is no vocabulary")
+def _is_id(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_added(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("content"), str) and _is_id(entry.get("id"))
+
+
+def _by_id(ids: dict[str, int], path: Path) -> list[str | None]:
+    if max(ids.values()) > _LARGEST_ID:
+        raise EmbinitError(f"{path}: a token has id {max(ids.values())}; that is no vocabulary")
     tokens: list[str | None] = [None] * (max(ids.values()) + 1)
     for token, i in ids.items():
         tokens[i] = token
     return tokens
+
+
+def read_map(path: Path) -> dict[str, Any]:
+    """Return a JSON file that holds a map, as configurations do."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        raise EmbinitError(f"{path} cannot be read as JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise EmbinitError(f"{path} holds no JSON map")
+    return content
 
 
 def _with_added(table: TokenTable, read: Callable[[str], Path | None]) -> TokenTable:
@@ -122,7 +148,9 @@ def _with_added(table: TokenTable, read: Callable[[str], Path | None]) -> TokenT
     if path is None:
         return table
     tokens = list(table.tokens)
-    added: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))
+    added = read_map(path)
+    if not all(_is_id(i) and i <= _LARGEST_ID for i in added.values()):
+        raise EmbinitError(f"{path} is no map from tokens to ids")
     for token, i in sorted(added.items(), key=lambda item: item[1]):
         tokens.extend([None] * (i + 1 - len(tokens)))
         tokens[i] = token
@@ -135,7 +163,7 @@ def _with_model_conventions(table: TokenTable, name: str, read: Callable[[str], 
     XLM-R keeps fairseq's four specials in front and so moves every piece by one; T5 adds `<extra_id_99>` … `_0`.
     """
     path = read("config.json")
-    kind = json.loads(path.read_text(encoding="utf-8")).get("model_type", "") if path is not None else ""
+    kind = str(read_map(path).get("model_type", "")) if path is not None else ""
     if name == "sentencepiece.bpe.model" and kind in ("xlm-roberta", "xlm-roberta-xl", "mbart", "xlm_roberta"):
         tokens: list[str | None] = ["<s>", "<pad>", "</s>", "<unk>", *table.tokens[3:]]
         specials = {"<s>", "<pad>", "</s>", "<unk>"}

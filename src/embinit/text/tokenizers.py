@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
+from embinit.text.token_files import read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 
@@ -66,12 +67,10 @@ def _hugging_face(path: Path) -> Any:
 
 def _lowercases(path: Path) -> bool:
     """Return what the folder's configuration says, and else whether the list has no capital letter."""
-    import json
-
     config = path.with_name("tokenizer_config.json")
     if config.is_file():
-        said = json.loads(config.read_text(encoding="utf-8")).get("do_lower_case")
+        said = read_map(config).get("do_lower_case")
         if said is not None:
             return bool(said)
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     return not any(line != line.lower() for line in lines if not line.startswith("["))

@@ -1,0 +1,222 @@
+"""The commands as a person runs them: what they print, write, and say to wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embinit
+
+
+def run(*words: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "embinit", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80", **(env or {})}
+    )
+
+
+@pytest.fixture
+def vocabulary(tmp_path: Path) -> Path:
+    path = tmp_path / "vocabulary.txt"
+    path.write_text("\n".join(["<unk>", "<pad>", *(f"w{i}" for i in range(300)), "lacking"]) + "\n")
+    return path
+
+
+def test_inspect_says_what_to_do_and_its_command_does_it(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+    done = run("inspect", glove_file, "--vocab", vocabulary)
+    assert done.returncode == 0, done.stderr
+    assert "Standardize these vectors" in done.stdout
+    assert "tutorial, by default" in " ".join(done.stdout.split())
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:] if "embinit make" not in line)
+    (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
+    assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
+    matrix = np.load(tmp_path / "made.npy")
+    assert matrix.shape == (303, 24)
+    assert matrix.std() == pytest.approx((2 / 327) ** 0.5, rel=0.01)
+
+
+def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:
+    done = run("inspect", glove_file, "--vocab", vocabulary, "--json")
+    content = json.loads(done.stdout)
+    assert content["verdict"]["recipe"] == "pretrained_xavier"
+    assert content["vocabulary"]["matches"]["missing"] == 1
+    assert content["command"].startswith("embinit make ")
+    assert done.stderr == ""
+
+
+def test_inspect_with_questions_and_a_picture(glove_file: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.txt"
+    questions.write_text(": made\n" + "\n".join(f"w{i} w{i + 1} w{i + 2} w{i + 3}" for i in range(20)))
+    picture = tmp_path / "picture.png"
+    done = run("inspect", glove_file, "--questions", questions, "--plot", picture)
+    assert "of 20 right" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_inspect_counts_what_it_could_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_text("a 1 2 3\nb 4 5\nc 6 nan 7\na 8 9 9\n" + "".join(f"w{i} {i} 1 2\n" for i in range(60)))
+    printed = run("inspect", path).stdout
+    assert "1 duplicates" in printed
+    assert "line 2: 2 numbers, expected 3" in printed
+    assert "line 3: 'nan' is NaN or infinite" in printed
+
+
+def test_make_writes_the_matrix_its_tokens_and_a_card(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "embedding.safetensors"
+    done = run("make", glove_file, "--vocab", vocabulary, "-o", out, "--seed", 3, "--fill", "mean")
+    assert done.returncode == 0, done.stderr
+    card = json.loads(out.with_name(out.name + ".card.json").read_text())
+    assert card["seed"] == 3
+    assert card["recipe"] == {
+        "name": "pretrained_xavier",
+        "steps": "pretrained | center | scale to=xavier",
+        "fill": "mean",
+    }
+    assert card["coverage"]["matches"]["exact"] == 300
+    assert card["before"]["std"] == pytest.approx(0.4, rel=0.02)
+    back = embinit.load(out)
+    assert list(back.tokens)[:3] == ["<unk>", "<pad>", "w0"]
+    aligned = embinit.align(glove_file, embinit.Vocabulary(tuple(back.tokens), specials=frozenset(("<unk>", "<pad>"))))
+    expected = embinit.recipe("pretrained_xavier", "mean")(aligned, embinit.stream(3, "matrix"))
+    assert (back.vectors == expected).all()
+
+
+def test_make_from_text(glove_file: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("W1 w2 w1\nw3 W2 unseen\n")
+    out = tmp_path / "made.vec"
+    done = run("make", glove_file, "--text", text, "--lower", "--min-count", 2, "--recipe", "pretrained", "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert list(embinit.load(out).tokens) == ["<unk>", "<pad>", "<bos>", "<eos>", "w1", "w2"]
+
+
+def test_apply_puts_a_matrix_into_a_model(tmp_path: Path) -> None:
+    from transformers import BertConfig, BertModel
+
+    model = tmp_path / "model"
+    sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=6, **sizes)).save_pretrained(model)
+    (model / "vocab.txt").write_text("[PAD]\n[UNK]\nw0\nw1\n##x\n##y\n")
+    vectors = tmp_path / "rows.txt"
+    vectors.write_text("".join(f"w{i} {' '.join([f'{i}.5'] * 24)}\n" for i in range(3)))
+    done = run("apply", vectors, model, "-o", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert (content["replaced"], content["unused"], content["rows"]) == (2, 1, 6)
+    rows = embinit.load(tmp_path / "out", wanted={"w0", "w1"}).vectors
+    assert (rows[:, 0] == [0.5, 1.5]).all()
+
+
+def test_analogy_and_table_4(glove_file: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.txt"
+    questions.write_text(
+        ": made\n" + "\n".join(f"w{i} w{i + 1} w{i + 2} w{i + 3}" for i in range(20)) + "\nnot in the file"
+    )
+    done = run("analogy", glove_file, "-q", questions, "--json")
+    assert json.loads(done.stdout)["total"]["asked"] == 20
+    table = json.loads(run("analogy", glove_file, "-q", questions, "--table4", "--draws", 2, "--json").stdout)
+    assert len(table) == 7
+    assert [len(row["right"]) for row in table] == [1, 1, 2, 1, 1, 2, 2]
+    assert "20 of 21 questions apply" in run("analogy", glove_file, "-q", questions, "--method", "3cosmul").stdout
+
+
+def test_recipes_and_fetch_list_what_there_is() -> None:
+    listed = run("recipes").stdout
+    for name in ("pretrained_xavier", "Eq. 1", "all_but_the_top", "subword", "fairseq"):
+        assert name in listed
+    assert json.loads(run("recipes", "--json").stdout)["recipes"]["xavier"]["paper"] == "Sec. 3.1"
+    assert "glove:840B" in run("fetch").stdout
+
+
+def test_demo_runs_the_whole_way(tmp_path: Path) -> None:
+    done = run("demo", "-o", tmp_path / "demo")
+    assert done.returncode == 0, done.stderr
+    assert "Standardize these vectors" in done.stdout
+    assert "Use these vectors as they are" in done.stdout
+    assert (tmp_path / "demo" / "embedding.safetensors").is_file()
+
+
+# ---------------------------------------------------------------- wrong input
+
+WRONG = {
+    "no such file": (["inspect", "nowhere/glove.txt"], "no such file: nowhere/glove.txt"),
+    "close name": (["inspect", "{folder}/glvoe.txt"], "did you mean 'glove.txt'?"),
+    "empty file": (["inspect", "{folder}/empty"], "is empty"),
+    "prose": (["inspect", "{folder}/prose"], "line 1: 'It was a dark night' is no vector"),
+    "a picture": (["inspect", "{folder}/picture"], "is a picture"),
+    "pickle": (["inspect", "{folder}/pickle"], "is a pickle"),
+    "recipe": (["inspect", "{glove}", "--recipe", "pretrained_xaver"], "did you mean 'pretrained_xavier'?"),
+    "model": (["inspect", "{glove}", "--model", "brt"], "unknown model 'brt'; did you mean 'bert'?"),
+    "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
+    "both": (["inspect", "{glove}", "--vocab", "{glove}", "--text", "{glove}"], "--vocab or --text, not both"),
+    "text": (["inspect", "{glove}", "--text", "nowhere"], "no such text file: nowhere"),
+    "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
+    "dim": (["inspect", "{glove}", "--dim", "7"], "has 24 dimensions, the model 7"),
+    "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "the name must end in one of"),
+    "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),
+    "format": (["make", "{glove}", "-o", "{folder}/x", "-f", "glov"], "did you mean 'glove'?"),
+    "fill": (["make", "{glove}", "-o", "{folder}/x.npy", "--fill", "zero"], "did you mean 'zeros'?"),
+    "folder": (["make", "{glove}", "-o", "{folder}/taken.npy"], "taken.npy is a folder"),
+    "no model": (["apply", "{glove}", "{folder}", "-o", "{folder}/out"], "is no model folder"),
+    "questions": (["analogy", "{glove}", "-q", "{glove}"], "an analogy has four"),
+    "name": (["fetch", "glove:840"], "did you mean 'glove:840B'?"),
+    "not fetched": (["inspect", "glove:840B"], "run: embinit fetch glove:840B"),
+    "nothing found": (
+        ["make", "{glove}", "--vocab", "{folder}/prose", "-o", "{folder}/x.npy"],
+        "no token of the vocabulary",
+    ),
+    "unknown option": (["inspect", "{glove}", "--lowr"], "--lower"),
+    "unknown command": (["inspct", "{glove}"], "inspect"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_sentence_and_exit_code_2(case: str, glove_file: Path) -> None:
+    folder = glove_file.parent
+    (folder / "empty").touch()
+    (folder / "prose").write_text("It was a dark night\nand nobody spoke\n")
+    (folder / "picture").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    (folder / "pickle").write_bytes(b"\x80\x04\x95" + bytes(50))
+    (folder / "taken.npy").mkdir()
+    words, sentence = WRONG[case]
+    before = {path.name for path in folder.iterdir()}
+    env = {"EMBINIT_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    done = run(*(word.format(glove=glove_file, folder=folder) for word in words), env=env)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert sentence in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    if "unknown" not in case:
+        assert done.stderr.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+    row = " ".join(f"0.{i}5" for i in range(300))
+    with path.open("w") as out:
+        out.writelines(f"w{i} {row}\n" for i in range(60_000))
+    command = [sys.executable, "-m", "embinit", "make", str(path), "-o", str(tmp_path / "out.txt")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.txt*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in printed
+    assert [entry.name for entry in tmp_path.iterdir()] == ["large.txt"]
+
+
+def test_version() -> None:
+    assert run("--version").stdout.strip() == f"embinit {embinit.__version__}"

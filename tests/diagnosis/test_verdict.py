@@ -1,0 +1,129 @@
+"""The verdict: the paper's findings on vectors of the paper's scales."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embinit.alignment import align
+from embinit.diagnosis.diagnose import diagnose
+from embinit.diagnosis.verdict import limits, percent
+from embinit.hosts import host
+from embinit.recipes.recipe import recipe
+from embinit.types import Aligned, Embeddings, Origin
+
+
+def vectors(std: float, dim: int, rows: int = 6000, mean: float = 0.0) -> Aligned:
+    rng = np.random.default_rng(0)
+    matrix = (mean + std * rng.standard_normal((rows, dim))).astype(np.float32)
+    return align(Embeddings([f"w{i}" for i in range(rows)], matrix, Origin("made", "made")))
+
+
+@pytest.mark.parametrize(
+    ("source", "std", "dim", "advice", "recommended"),
+    [
+        ("Xavier", 0.016, 300, "as is", "pretrained"),
+        ("GloVe", 0.37, 300, "standardize", "pretrained_xavier"),
+        ("BERT", 0.04, 768, "as is or lightly scaled", "pretrained"),
+        ("mBERT", 0.05, 768, "as is or lightly scaled", "pretrained"),
+        ("T5", 22.6, 512, "standardize", "pretrained_xavier"),
+        ("mT5", 11.5, 768, "standardize", "pretrained_xavier"),
+        ("tiny", 0.001, 300, "enlarge", "pretrained | center | scale ratio=0.4"),
+    ],
+)
+def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recommended: str) -> None:
+    seen = diagnose(vectors(std, dim))
+    assert seen.verdict.advice == advice
+    assert seen.verdict.recipe == recommended
+
+
+def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
+    seen = diagnose(vectors(22.6, 512))
+    harms = {finding.name: finding.text for finding in seen.verdict.findings if finding.severity == "harm"}
+    assert harms.keys() == {"absorption", "rounding"}
+    assert "in bfloat16" in harms["rounding"]
+    assert seen.after is not None
+    assert seen.after.rounding_loss["bfloat16"] < 1e-4
+
+
+@pytest.mark.parametrize("std", [0.37, 11.0, 0.001])
+def test_the_advised_recipe_is_found_good(std: float) -> None:
+    rows = vectors(std, 300)
+    advised = diagnose(rows).verdict.recipe
+    again = diagnose(rows, recipe_=advised)
+    assert again.verdict.advice == "as is"
+    assert recipe(again.verdict.recipe).steps == recipe(advised).steps
+
+
+def test_a_vocabulary_so_large_that_xavier_would_bury_the_rows_gets_a_ratio() -> None:
+    few = vectors(0.37, 300, rows=2000)
+    tokens = [*few.vocabulary.tokens, *(f"x{i}" for i in range(60_000))]
+    large = align(Embeddings(few.vocabulary.tokens, few.vectors, few.origin), tokens)
+    seen = diagnose(large)
+    assert seen.verdict.recipe == "pretrained | center | scale ratio=0.4"
+    assert "coverage" in {finding.name for finding in seen.verdict.findings}
+
+
+def test_models_without_added_positions_are_judged_by_their_own_scale() -> None:
+    assert diagnose(vectors(0.02, 256), host=host("llama")).verdict.advice == "as is"
+    assert diagnose(vectors(0.4, 256), host=host("llama")).verdict.advice == "standardize"
+    assert diagnose(vectors(0.4, 256), host=host("t5")).verdict.advice == "as is"
+    seen = diagnose(vectors(0.4, 256), host=host("llama"))
+    assert seen.absorption is None
+    assert seen.verdict.recipe == "pretrained | center | scale to=host"
+    assert diagnose(vectors(0.4, 256), host=host("llama"), recipe_=seen.verdict.recipe).verdict.advice == "as is"
+
+
+def test_taken_over_advice_says_so() -> None:
+    seen = diagnose(vectors(0.4, 256), host=host("bert"))
+    assert "taken over to this model" in seen.verdict.findings[0].text
+    assert "taken over" not in diagnose(vectors(0.4, 256)).verdict.findings[0].text
+
+
+def test_odd_rows_are_named(aligned: Aligned) -> None:
+    def names(rows: Aligned, **more: object) -> set[str]:
+        return {finding.name for finding in diagnose(rows, **more).verdict.findings}  # type: ignore[arg-type]
+
+    assert "mean" in names(vectors(0.1, 64, mean=0.1))
+    assert "isotropy" in names(vectors(0.1, 64, mean=0.3))
+    odd = vectors(0.1, 64).vectors.copy()
+    odd[:, 3] *= 50
+    odd[1] = 0
+    odd[5] = odd[6]
+    seen = names(replace(vectors(0.1, 64), vectors=odd))
+    assert {"outlier dimensions", "zero rows", "duplicate rows"} <= seen
+    assert "missing rows" in names(aligned, recipe_=recipe("pretrained", "zeros"))
+    assert "missing rows" not in names(aligned)
+    assert "logits" in names(vectors(5, 64), host=host("marian"))
+
+
+def test_everything_is_plain_data() -> None:
+    content = json.loads(json.dumps(diagnose(vectors(0.37, 64)).as_dict()))
+    assert content["verdict"]["advice"] == "standardize"
+    assert content["host"]["name"] == "tutorial"
+    scaled = content["distribution"]["found"]["scaled"]["std"]
+    assert scaled == pytest.approx(8 * content["distribution"]["found"]["raw"]["std"])
+
+
+def test_the_lines_are_in_order() -> None:
+    line = limits()["ratio"]
+    assert line["buried"] < line["aim"] < line["good"] < line["border"]
+
+
+def test_percent() -> None:
+    assert [percent(share) for share in (0, 0.0004, 0.012, 0.5, 1)] == ["0 %", "0.04 %", "1 %", "50 %", "100 %"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_drawn(ending: str, tmp_path: Path) -> None:
+    from embinit.diagnosis.plot import plot
+
+    path = tmp_path / f"picture.{ending}"
+    plot(diagnose(vectors(0.37, 64, rows=500)), path)
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert path.read_bytes().startswith(start)
+    assert path.stat().st_size > 4000

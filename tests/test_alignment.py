@@ -1,0 +1,161 @@
+"""Which token gets which row, and by what way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from embinit.alignment import Matching, align, spellings
+from embinit.errors import EmbinitError
+from embinit.text.vocabulary import from_tokens
+from embinit.types import Embeddings, Flags, Matrix, Origin, Vocabulary
+
+
+def source(tokens: Sequence[str], **more: object) -> Embeddings:
+    vectors = np.arange(len(tokens) * 3, dtype=np.float32).reshape(-1, 3) + 1
+    return Embeddings(list(tokens), vectors, Origin("made", "made"), **more)  # type: ignore[arg-type]
+
+
+#: Enough marked pieces to show the scheme.
+PIECES = {
+    "sentencepiece": ["▁the", "▁Dog", "ing", "▁für", "."],
+    "byte-level": ["Ġthe", "ĠDog", "ing", "ĠfÃ¼r", "."],
+    "wordpiece": ["the", "Dog", "##ing", "für", ".", "##s", "##ed"],
+    "end-of-word": ["the</w>", "Dog</w>", "ing", "für</w>", "."],
+    "subword-nmt": ["the", "Dog", "ing@@", "für", ".", "x@@", "y@@"],
+}
+
+
+def row_of(token: str, embeddings: Embeddings) -> list[float]:
+    return embeddings.vectors[embeddings.index[token]].tolist()
+
+
+@pytest.mark.parametrize("scheme", PIECES)
+def test_words_meet_their_pieces_in_every_scheme(scheme: str) -> None:
+    tokens = PIECES[scheme]
+    made = source(tokens)
+    found = align(made, ["the", "dog", "für", "ing", "."], matching=Matching(compose=False))
+    assert found.vectors[0].tolist() == row_of(tokens[0], made)
+    assert found.vectors[1].tolist() == row_of(tokens[1], made)
+    assert found.vectors[2].tolist() == row_of(tokens[3], made)
+    assert found.vectors[4].tolist() == row_of(".", made)
+    # `ing` is a piece that goes on there, never the word `ing`.
+    assert not found.found[3]
+    assert found.kinds[1] == "case"
+    assert found.kinds[3] == "missing"
+    assert found.kinds[0] == ("exact" if tokens[0] == "the" else "marker")
+
+
+@pytest.mark.parametrize("own", PIECES)
+@pytest.mark.parametrize("theirs", PIECES)
+def test_pieces_meet_across_schemes(own: str, theirs: str) -> None:
+    found = align(source(PIECES[theirs]), PIECES[own], matching=Matching(compose=False))
+    made = source(PIECES[theirs])
+    assert found.found[:5].all()
+    assert found.vectors[:5].tolist() == made.vectors[:5].tolist()
+
+
+def test_exact_comes_before_lower_case_and_case_can_be_switched_off() -> None:
+    made = source(["The", "the", "PARIS"])
+    found = align(made, ["The", "THE", "paris"])
+    assert found.kinds == ("exact", "case", "case")
+    assert found.vectors[0].tolist() == row_of("The", made)
+    assert found.vectors[1].tolist() == row_of("the", made)
+    assert align(made, ["THE", "paris"], matching=Matching(case=False)).kinds == ("missing", "missing")
+
+
+def test_markers_can_be_switched_off() -> None:
+    made = source(PIECES["sentencepiece"])
+    assert align(made, ["the", "ing"], matching=Matching(markers=False, compose=False)).kinds == ("missing", "exact")
+
+
+def test_special_tokens_are_never_matched_by_accident() -> None:
+    made = source(["<unk>", "<pad>", "[cls]", "word"], specials=frozenset({"<unk>"}))
+    found = align(made, ["<unk>", "<pad>", "[CLS]", "word"])
+    assert found.kinds == ("special", "special", "special", "exact")
+    assert found.found.tolist() == [False, False, False, True]
+    asked = align(made, ["<unk>", "[CLS]"], matching=Matching(specials=True))
+    assert asked.kinds == ("exact", "special")
+
+
+def test_a_source_special_is_no_word() -> None:
+    made = source(["odd", "word"], specials=frozenset({"odd"}))
+    assert align(made, ["odd", "word"]).kinds == ("missing", "exact")
+
+
+def test_missing_words_are_composed_where_the_source_can() -> None:
+    def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
+        made = np.array([token.startswith("can") for token in tokens])
+        return np.full((len(tokens), 3), 7, dtype=np.float32), made
+
+    made = source(["word"], compose=compose)
+    found = align(made, ["word", "cannot", "other"])
+    assert found.kinds == ("exact", "composed", "missing")
+    assert found.vectors[1].tolist() == [7, 7, 7]
+    assert found.vectors[2].tolist() == [0, 0, 0]
+    assert align(made, ["cannot"], matching=Matching(compose=False)).kinds == ("missing",)
+
+
+def test_pieces_are_taught_by_the_words_that_hold_them() -> None:
+    words = {"walking": ["walk", "##ing"], "talking": ["talk", "##ing"], "walk": ["walk"]}
+    vocabulary = Vocabulary(("walk", "##ing", "##x", "##y"), split=lambda word: words.get(word, ["[UNK]"]))
+    made = source(["walking", "talking", "walk"])
+    found = align(made, vocabulary)
+    assert found.kinds == ("exact", "composed", "missing", "missing")
+    assert found.vectors[1].tolist() == made.vectors[:2].mean(axis=0).tolist()
+
+
+def test_coverage_counts_types_and_running_tokens_without_specials() -> None:
+    vocabulary = Vocabulary(("<pad>", "a", "b"), np.array([0, 9, 1]), frozenset({"<pad>"}))
+    assert align(source(["a"]), vocabulary).coverage() == (0.5, 0.9)
+    assert align(source(["a"]), ["a", "b"]).coverage() == (0.5, None)
+
+
+def test_without_a_vocabulary_the_source_is_its_own() -> None:
+    made = source(["a", "b"])
+    found = align(made)
+    assert found.vocabulary.tokens == ("a", "b")
+    assert (found.vectors == made.vectors).all()
+
+
+def test_repeated_tokens_are_an_error() -> None:
+    with pytest.raises(EmbinitError, match="1 repeated tokens, the first is 'a'"):
+        align(source(["a"]), ["a", "b", "a"])
+
+
+def test_another_dimension_is_an_error_unless_asked_for() -> None:
+    made = source([f"w{i}" for i in range(40)])
+    with pytest.raises(EmbinitError, match="made has 3 dimensions, the model 2; say how"):
+        align(made, dim=2)
+    with pytest.raises(EmbinitError, match="unknown projection 'pac'; did you mean 'pca'"):
+        align(made, dim=2, project="pac")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("project", "dim"), [("pca", 2), ("orthogonal", 2), ("orthogonal", 5), ("pad", 5)])
+def test_projections(project: str, dim: int) -> None:
+    rng = np.random.default_rng(0)
+    made = Embeddings([f"w{i}" for i in range(60)], rng.standard_normal((60, 3), np.float32), Origin("made", "made"))
+    found = align(made, [*made.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
+    assert found.vectors.shape == (61, dim)
+    assert not found.vectors[60].any()
+    again = align(made, [*made.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
+    assert (found.vectors == again.vectors).all()
+    if dim > 3:  # growing keeps every angle and length
+        assert found.rows @ found.rows.T == pytest.approx(made.vectors @ made.vectors.T, abs=1e-5)
+    if project == "pca":  # no other two directions keep as much
+        widths = np.linalg.eigvalsh(np.cov(made.vectors.T))
+        assert found.rows.var(axis=0, ddof=1).sum() == pytest.approx(widths[1:].sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("project", "dim"), [("pad", 2), ("pca", 5)])
+def test_impossible_projections(project: str, dim: int) -> None:
+    with pytest.raises(EmbinitError, match="cannot take"):
+        align(source([f"w{i}" for i in range(40)]), dim=dim, project=project)  # type: ignore[arg-type]
+
+
+def test_spellings_hold_every_form() -> None:
+    forms = spellings(from_tokens(["Für", "<pad>"]), Matching())
+    assert {"Für", "für", "FÜR", "▁für", "ĠfÃ¼r", "für</w>", "<pad>"} <= forms
+    assert "▁<pad>" not in forms

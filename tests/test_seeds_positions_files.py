@@ -1,0 +1,76 @@
+"""The small rooms: named randomness, position tables, whole-or-absent files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.files import replacing, replacing_folder
+from embinit.positions import SINUSOIDAL_RMS, sinusoidal
+from embinit.seeds import stream
+
+
+def test_a_stream_depends_on_seed_and_purpose_alone() -> None:
+    first = stream(7, "rows").random(5)
+    np.random.seed(0)  # noqa: NPY002 (the global generator is disturbed on purpose)
+    stream(7, "columns").random(99)
+    assert (stream(7, "rows").random(5) == first).all()
+    assert not (stream(8, "rows").random(5) == first).any()
+    assert not (stream(7, "columns").random(5) == first).any()
+
+
+def test_streams_give_the_same_numbers_in_every_version() -> None:
+    assert stream(0, "matrix").integers(0, 1000, 4).tolist() == [818, 946, 231, 414]
+
+
+def test_sinusoids_are_those_of_the_transformer_paper() -> None:
+    table = sinusoidal(50, 8)
+    assert table[0].tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
+    for position, pair in ((3, 0), (17, 1), (49, 3)):
+        angle = position / 10_000 ** (2 * pair / 8)
+        assert table[position, 2 * pair] == pytest.approx(math.sin(angle), abs=1e-6)
+        assert table[position, 2 * pair + 1] == pytest.approx(math.cos(angle), abs=1e-6)
+    assert np.sqrt((table.astype(float) ** 2).mean(axis=1)) == pytest.approx(SINUSOIDAL_RMS)
+
+
+def test_position_mean_is_what_table_6_prints() -> None:
+    table = sinusoidal(5000, 300).astype(np.float64)
+    assert table.mean() == pytest.approx(0.1314, abs=5e-5)
+    assert table.std() == pytest.approx(0.695, abs=5e-4)  # the paper prints 0.67 (PAPER.md 2)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), replacing(path) as out:
+        out.write(b"half")
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    with replacing(path) as out:
+        out.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError, match="No space left"), replacing(tmp_path / "file"):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(EmbinitError, match="cannot write"), replacing(Path("/dev/null/file")) as out:
+        out.write(b"")
+
+
+def test_a_folder_is_whole_or_absent_and_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    with pytest.raises(RuntimeError), replacing_folder(path) as folder:
+        (folder / "a").write_text("half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    with replacing_folder(path) as folder:
+        (folder / "a").write_text("whole")
+    assert (path / "a").read_text() == "whole"
+    with pytest.raises(EmbinitError, match="exists already"), replacing_folder(path):
+        pass
