@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,7 +16,7 @@ class Served:
 
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
-    tag: str = '"v1"'
+    version: str = "v1"
     #: answers of these codes come first
     failures: list[int] = field(default_factory=list)
     #: bytes after which the connection is closed, an answer each
@@ -24,6 +24,9 @@ class Served:
     #: (method, path, bytes sent)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     url: str = ""
+
+    def tag(self, name: str) -> str:
+        return f'"{self.version}-{name.replace("/", "-")}"'
 
     def sent(self, ending: str) -> int:
         return sum(size for method, path, size in self.asked if method == "GET" and path.endswith(ending))
@@ -57,9 +60,10 @@ def serving(served: Served) -> Iterator[Served]:
                 code = "EntryNotFound" if repository else "RepoNotFound"
                 return self.send(404, b"", {"X-Error-Code": code, "X-Repo-Commit": COMMIT}, body)
             data = served.files[name]
-            headers = {"ETag": served.tag, "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+            tag = served.tag(name)
+            headers = {"ETag": tag, "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
             asked = self.headers.get("Range")
-            if not asked or not served.ranges or self.headers.get("If-Range", served.tag) != served.tag:
+            if not asked or not served.ranges or self.headers.get("If-Range", tag) != tag:
                 return self.send(200, data, headers, body)
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start, end = int(first), min(int(last or len(data)) + 1, len(data))
@@ -85,7 +89,8 @@ def serving(served: Served) -> Iterator[Served]:
             sent = data if body else b""
             if sent and served.cuts:
                 sent, self.close_connection = sent[: served.cuts.pop(0)], True
-            self.wfile.write(sent)
+            with suppress(ConnectionError):  # a reader may hang up
+                self.wfile.write(sent)
             served.asked.append((self.command, self.path, len(sent)))
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

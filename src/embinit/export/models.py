@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,8 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         _renumber(loaded, theirs.tokens, embeddings)
     expected = _fill(loaded, plan, embeddings, resize)
     with replacing_folder(out) as folder:
-        loaded.save_pretrained(folder)
+        with _quiet(transformers):
+            loaded.save_pretrained(folder)
         if not resize:
             _carry_over(model, folder)
         else:
@@ -199,20 +201,29 @@ def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Tok
 
 def _load(transformers: Any, folder: Path) -> Any:
     """Return the model with the class that its config names, so that its head is there too; no remote code."""
-    import logging
-
-    quiet = logging.getLogger("transformers")
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        names = [name for name in config.architectures or [] if hasattr(transformers, name)]
-        kind = getattr(transformers, names[0]) if names else transformers.AutoModel
-        return kind.from_pretrained(folder)
+        with _quiet(transformers):
+            config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            names = [name for name in config.architectures or [] if hasattr(transformers, name)]
+            kind = getattr(transformers, names[0]) if names else transformers.AutoModel
+            return kind.from_pretrained(folder)
     except (OSError, ValueError, RuntimeError) as error:
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Keep transformers' reports and progress bars off the screen."""
+    log = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
     finally:
-        quiet.setLevel(level)
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
 
 
 def _is_tied(loaded: Any) -> bool:

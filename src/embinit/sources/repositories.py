@@ -68,7 +68,7 @@ class Hub:
             return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
-                raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+                raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error.__cause__ or error)}") from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
             raise EmbinitError(
@@ -99,6 +99,11 @@ class Hub:
             if _offline():
                 config = self.small("config.json")
                 self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
+                if not any(name.endswith((".safetensors", ".bin")) for name in self._listing):
+                    raise EmbinitError(
+                        f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set: "
+                        f"run `hf download {self.name}` first"
+                    )
             else:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))

@@ -1,0 +1,94 @@
+"""A matrix in an nn.Embedding: bit for bit, except the padding row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embinit import set_embedding
+from embinit.errors import EmbinitError
+
+torch = pytest.importorskip("torch")
+
+MATRIX = np.random.default_rng(0).normal(0, 0.3, (7, 5)).astype(np.float32)
+
+
+def test_rows_are_there_bit_for_bit() -> None:
+    layer = torch.nn.Embedding(7, 5)
+    set_embedding(layer, MATRIX)
+    assert layer.weight.detach().numpy().tobytes() == MATRIX.tobytes()
+    assert layer(torch.tensor([3])).detach().numpy().tobytes() == MATRIX[3].tobytes()
+
+
+def test_the_parameter_stays_the_same_object() -> None:
+    layer = torch.nn.Embedding(7, 5)
+    weight = layer.weight
+    tied = torch.nn.Linear(5, 7, bias=False)
+    tied.weight = weight
+    set_embedding(layer, MATRIX)
+    assert layer.weight is weight
+    assert tied.weight.detach().numpy().tobytes() == MATRIX.tobytes()
+
+
+def test_the_layer_does_not_share_memory_with_the_matrix() -> None:
+    layer, matrix = torch.nn.Embedding(7, 5), MATRIX.copy()
+    set_embedding(layer, matrix)
+    matrix[:] = 9
+    assert layer.weight.detach().numpy().tobytes() == MATRIX.tobytes()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_order_in_memory_does_not_matter(order: str) -> None:
+    layer = torch.nn.Embedding(7, 5)
+    set_embedding(layer, np.array(MATRIX, order=order))  # type: ignore[call-overload]
+    assert np.array_equal(layer.weight.detach().numpy(), MATRIX)
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (8, 5), (5, 7)])
+def test_another_shape_is_an_error_that_names_both(shape: tuple[int, int]) -> None:
+    layer = torch.nn.Embedding(*shape)
+    before = layer.weight.detach().clone()
+    with pytest.raises(EmbinitError, match=rf"the layer has shape \({shape[0]}, {shape[1]}\), the matrix \(7, 5\)"):
+        set_embedding(layer, MATRIX)
+    assert torch.equal(layer.weight, before)
+
+
+@pytest.mark.parametrize("padding", [0, 2, -1])
+def test_the_padding_row_stays(padding: int) -> None:
+    layer = torch.nn.Embedding(7, 5, padding_idx=padding)
+    set_embedding(layer, MATRIX)
+    weight = layer.weight.detach().numpy()
+    assert not weight[padding].any()
+    others = np.delete(np.arange(7), padding)
+    assert np.array_equal(weight[others], MATRIX[others])
+
+
+def test_a_changed_padding_row_stays_as_it_is() -> None:
+    layer = torch.nn.Embedding(7, 5, padding_idx=1)
+    with torch.no_grad():
+        layer.weight[1] = 4
+    set_embedding(layer, MATRIX)
+    assert (layer.weight[1] == 4).all()
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_freeze_decides_whether_it_trains(freeze: bool) -> None:
+    layer = torch.nn.Embedding(7, 5)
+    set_embedding(layer, MATRIX, freeze=freeze)
+    assert layer.weight.requires_grad is not freeze
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float64"])
+def test_a_layer_of_another_precision_holds_the_rounded_rows(kind: str) -> None:
+    dtype = getattr(torch, kind)
+    layer = torch.nn.Embedding(7, 5, dtype=dtype)
+    set_embedding(layer, MATRIX)
+    assert layer.weight.dtype == dtype
+    assert torch.equal(layer.weight, torch.from_numpy(MATRIX).to(dtype))
+
+
+def test_rows_that_do_not_arrive_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = torch.nn.Embedding(7, 5)
+    monkeypatch.setattr(torch.nn.Parameter, "copy_", lambda self, values: self, raising=False)
+    with pytest.raises(EmbinitError, match="does not hold the rows that were put into it"):
+        set_embedding(layer, MATRIX)
