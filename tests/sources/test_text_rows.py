@@ -153,3 +153,10 @@ def test_rows_that_span_reading_blocks(tmp_path):
     np.testing.assert_array_equal(found.vectors, matrix)
     picked = load(tmp_path / "v.txt", wanted={f"w{i}" for i in range(0, 9000, 7)})
     np.testing.assert_array_equal(picked.vectors, matrix[::7])
+
+
+def test_the_first_of_equal_tokens_wins_however_it_is_spaced(tmp_path):
+    (tmp_path / "v.txt").write_bytes(b"a 1 2 3\nx 4  5 6\nx 7 8 9\n. . 1 1 1\nb 1 2 3\n")
+    found = load(tmp_path / "v.txt")
+    assert list(found.tokens) == ["a", "x", ". .", "b"]
+    assert found.vectors[1].tolist() == [4, 5, 6]

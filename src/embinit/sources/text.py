@@ -184,20 +184,23 @@ def _take(
     tokens = [block[a:b] for a, b in zip(begins[regular].tolist(), fields[:, 0].tolist(), strict=True)]
     if wanted is not None:
         good &= np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
-    chosen = np.flatnonzero(good)
-    _add(rows, tokens, vectors, chosen)
     careful = np.ones(len(newlines), dtype=bool)
     careful[regular[finite_rows(vectors)]] = False
-    ends = marks[newlines]
-    for line in np.flatnonzero(careful).tolist():
-        _take_with_care(block[begins[line] : ends[line]], numbers[line], layout.dim, wanted, rows)
-
-
-def _add(rows: Gatherer, tokens: list[bytes], vectors: Matrix, chosen: np.ndarray) -> None:
-    if len(chosen) == len(tokens):
+    places, ends = regular[good], marks[newlines]
+    if len(places) < len(tokens):
+        tokens, vectors = [tokens[row] for row in np.flatnonzero(good).tolist()], vectors[good]
+    odd = [
+        (line, *taken)
+        for line in np.flatnonzero(careful).tolist()
+        if (taken := _taken_with_care(block[begins[line] : ends[line]], numbers[line], layout.dim, wanted, rows))
+    ]
+    if odd:  # in the order of the file, since the first of equal tokens wins
+        order = np.argsort(np.concatenate((places, [line for line, _, _ in odd])), kind="stable")
+        tokens += [token for _, token, _ in odd]
+        tokens = [tokens[row] for row in order.tolist()]
+        vectors = np.concatenate((vectors, [vector for _, _, vector in odd]))[order]
+    if tokens:
         rows.add(tokens, vectors)
-    elif len(chosen):
-        rows.add([tokens[row] for row in chosen.tolist()], vectors[chosen])
 
 
 def _marks(block: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -214,12 +217,14 @@ def _without_trailing_space(block: bytes) -> bytes:
     return block
 
 
-def _take_with_care(line: bytes, at: int, dim: int, wanted: frozenset[bytes] | None, rows: Gatherer) -> None:
-    """Take a line whose token holds spaces or whose fields are oddly spaced, or reject it with the reason."""
+def _taken_with_care(
+    line: bytes, at: int, dim: int, wanted: frozenset[bytes] | None, rows: Gatherer
+) -> tuple[bytes, Matrix] | None:
+    """Return the row of a line whose token holds spaces or whose fields are oddly spaced, or reject it."""
     line = line.rstrip(b" \t\r")
     if not line:
         rows.counts["blank lines"] += 1
-        return
+        return None
     fields = line.rsplit(b" ", dim)
     if len(fields) != dim + 1 or b"" in fields[1:]:
         fields = line.rsplit(None, dim)
@@ -227,7 +232,7 @@ def _take_with_care(line: bytes, at: int, dim: int, wanted: frozenset[bytes] | N
             fields.insert(0, b"")
     token = fields[0].rstrip(b" ") or fields[0]  # columns that are aligned with spaces
     if wanted is not None and token not in wanted:
-        return
+        return None
     values = np.array([number(field) for field in fields[1:]])
     last_word = token.rpartition(b" ")[2]
     if len(fields) != dim + 1 or (b" " in token and not np.isnan(number(last_word))):
@@ -239,8 +244,8 @@ def _take_with_care(line: bytes, at: int, dim: int, wanted: frozenset[bytes] | N
         rows.reject(kind, f"line {at}: {odd[:30].decode('utf-8', 'replace')!r} is {kind}")
     else:
         with np.errstate(over="ignore"):
-            vector = values.astype(np.float32)[None]
+            vector = values.astype(np.float32)
         if np.isfinite(vector).all():
-            rows.add([token], vector)
-        else:
-            rows.reject("NaN or infinite", f"line {at}: a number beyond float32's range")
+            return token, vector
+        rows.reject("NaN or infinite", f"line {at}: a number beyond float32's range")
+    return None
