@@ -82,3 +82,43 @@ def rejected(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
     """Return in words what was counted while reading, most telling first."""
     lines = [f"{count:,} {name}" for name, count in counts.items() if name not in ("rows", "rejected") and count]
     return [*lines, *(f"  {example}" for example in examples)]
+
+
+class Bar:
+    """A progress bar on stderr; plain lines every tenth where nobody watches."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        from rich import progress
+
+        self._name = name
+        self._screen = console(err=True)
+        counted: tuple[progress.ProgressColumn, ...] = (
+            (progress.DownloadColumn(), progress.TransferSpeedColumn())
+            if unit == "bytes"
+            else (progress.MofNCompleteColumn(), progress.TextColumn(unit))
+        )
+        columns = (
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            *counted,
+            progress.TimeRemainingColumn(),
+        )
+        watched = self._screen.is_terminal
+        self._progress = progress.Progress(*columns, console=self._screen, disable=not watched, transient=True)
+        self._task = self._progress.add_task(name, total=None)
+        self._tenth = 0
+        self._unit = unit
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def update(self, what: str, done: int, total: int | None) -> None:
+        """Show how far the work is."""
+        self._progress.update(self._task, description=f"{self._name}: {what}", completed=done, total=total)
+        if not self._screen.is_terminal and total and done * 10 // total > self._tenth:
+            self._tenth = done * 10 // total
+            self._screen.print(f"{self._name}: {what}, {10 * self._tenth} % of {total:,} {self._unit}", markup=False)

@@ -27,7 +27,7 @@ def command(
     Nothing else in embinit downloads whole files. Afterwards the name is a source: embinit inspect glove:6B.300d.
     $EMBINIT_MIRROR names another server that has the files.
     """
-    from embinit.cli.console import console, print_json, table
+    from embinit.cli.console import Bar, console, print_json, table
     from embinit.sources.catalogue import entries, find
     from embinit.sources.catalogue import folder as cache
     from embinit.sources.fetch import fetch
@@ -45,7 +45,7 @@ def command(
         return
     entry, _ = find(name)
     try:
-        with _Bar(entry.file) as bar:
+        with Bar(entry.file, "bytes") as bar:
             done = fetch(entry, folder or cache(), bar.update)
     except KeyboardInterrupt:
         console(err=True).print("stopped; the same command goes on from here", markup=False)
@@ -62,45 +62,3 @@ def command(
         return
     screen.print(f"{'fetched' if done.new else 'already here'}: {done.path}", markup=False, soft_wrap=True)
     screen.print(f"{said}: {done.sha256}", markup=False, soft_wrap=True)
-
-
-class _Bar:
-    """A progress bar on stderr; plain lines every tenth where nobody watches."""
-
-    def __init__(self, name: str) -> None:
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        from embinit.cli.console import console
-
-        self._name = name
-        self._screen = console(err=True)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(*columns, console=self._screen, disable=not self._screen.is_terminal, transient=True)
-        self._task = self._progress.add_task(name, total=None)
-        self._tenth = 0
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, what: str, done: int, total: int | None) -> None:
-        self._progress.update(self._task, description=f"{what} {self._name}", completed=done, total=total)
-        if not self._screen.is_terminal and what == "downloading" and total and done * 10 // total > self._tenth:
-            self._tenth = done * 10 // total
-            self._screen.print(f"{self._name}: {10 * self._tenth} % of {total / 1e6:,.0f} MB", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from embinit.errors import EmbinitError, closest, require
 from embinit.text.token_files import read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
+
+_BATCH = 1000
 
 
 def tokenizer(spec: str) -> Tokenizer:
@@ -20,8 +23,7 @@ def tokenizer(spec: str) -> Tokenizer:
         return _spacy(spec.removeprefix("spacy:"))
     path = Path(spec)
     if path.exists():
-        encode = subword(path)
-        return lambda lines: (encode(line) for line in lines)
+        return _subwords(path)
     names = ("whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file or folder)")
 
@@ -42,7 +44,27 @@ def _spacy(language: str) -> Tokenizer:
 def subword(path: Path) -> Callable[[str], list[str]]:
     """Return a function from text to pieces, without special tokens, for a tokenizer's file or folder."""
     loaded = _hugging_face(path)
-    return lambda text: list(loaded.encode(text, add_special_tokens=False).tokens)
+    pieces = _pieces(loaded)
+    return lambda text: [pieces[i] for i in loaded.encode(text, add_special_tokens=False).ids]
+
+
+def _subwords(path: Path) -> Tokenizer:
+    """Return a tokenizer that encodes many lines at once, which the library does on all cores."""
+    loaded = _hugging_face(path)
+    pieces = _pieces(loaded)
+
+    def tokenize(lines: Iterable[str]) -> Iterator[list[str]]:
+        stream = iter(lines)
+        while batch := list(islice(stream, _BATCH)):
+            for encoding in loaded.encode_batch(batch, add_special_tokens=False):
+                yield [pieces[i] for i in encoding.ids]
+
+    return tokenize
+
+
+def _pieces(loaded: Any) -> dict[int, str]:
+    """Return the piece of each id; an encoding's own `tokens` would show unknown text as it is written."""
+    return {i: piece for piece, i in loaded.get_vocab(with_added_tokens=True).items()}
 
 
 def _hugging_face(path: Path) -> Any:
@@ -58,11 +80,22 @@ def _hugging_face(path: Path) -> Any:
             loaded.no_padding()
             loaded.no_truncation()
             return loaded
-        return library.BertWordPieceTokenizer(str(path), lowercase=_lowercases(path))
+        return _wordpiece(path)
     except EmbinitError:
         raise
     except Exception as error:  # the library raises bare Exception
         raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
+
+
+def _wordpiece(path: Path) -> Any:
+    """Return BERT's tokenizer for a list of pieces; the library's own class insists on [CLS] and [SEP]."""
+    from tokenizers import Tokenizer as Made
+    from tokenizers import models, normalizers, pre_tokenizers
+
+    made = Made(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(lowercase=_lowercases(path))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
 
 
 def _lowercases(path: Path) -> bool:

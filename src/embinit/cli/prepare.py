@@ -1,0 +1,157 @@
+"""`embinit prepare`: a data set as packed token ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embinit.cli import options as shared
+
+if TYPE_CHECKING:
+    from embinit.corpora.examples import Corpus
+    from embinit.prepared.preparing import Settings
+    from embinit.prepared.reading import Prepared
+
+NEEDS_ARGUMENTS = False
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="multi30k, sst2, mnli ...; captions (generated), files (yours); none lists all."
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DIR", help="The data set's folder, or `hub` for the Hugging Face hub's."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where prepared tasks lie.")] = Path(
+        "prepared"
+    ),
+    pair: Annotated[
+        str | None,
+        typer.Option("--pair", metavar="SRC-TGT", help="Languages of a translation: de-en, en-de, cs-en ..."),
+    ] = None,
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            "--tokenizer", metavar="NAME", help="spacy (rules of each language), whitespace, or a tokenizer's file."
+        ),
+    ] = "spacy",
+    lower: Annotated[
+        bool | None,
+        typer.Option("--lower/--no-lower", help="Lower-case first; by default words are, and sub-words are not."),
+    ] = None,
+    min_count: Annotated[
+        int | None,
+        typer.Option("--min-count", min=1, help="Keep tokens seen so often in training; 2, and 5 for iwslt2017."),
+    ] = None,
+    seed: shared.Seed = 0,
+    size: Annotated[int, typer.Option("--size", min=100, help="With captions: how many training rows.")] = 20_000,
+    json: shared.Json = False,
+) -> None:
+    """Tokenize a data set, build its vocabulary from the training side, and write packed token ids.
+
+    One folder for each data set, tokenizer and settings; what is there already is not made again. Rows that cannot be used
+    are counted and the first few shown, and so is a size that is not the official one.
+
+    embinit prepare multi30k --data multi30k/ --pair de-en -o prepared
+    """
+    from embinit.cli.console import print_json
+
+    if name is None:
+        _list(json)
+        return
+    corpus = _corpus(name, data, pair, seed, size)
+    settings = _settings(corpus, name, tokenizer, lower, min_count)
+    prepared, new = _prepare(corpus, settings, out)
+    if json:
+        print_json({"path": str(prepared.path), "new": new, **prepared.manifest})
+    else:
+        _print(prepared, new)
+
+
+def _list(json: bool) -> None:
+    from embinit.cli.console import console, print_json, table
+    from embinit.corpora.tasks import tasks
+
+    about = {name: data.about for name, data in tasks().items()}
+    about["captions"] = "generated picture captions, German and English: no data and no network"
+    about["captions-labelled"] = "generated English captions with a label"
+    about["files"] = "your own: train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl with a header"
+    if json:
+        print_json(about)
+        return
+    made = table("name", "what it is", right_from=9)
+    for name, text in about.items():
+        made.add_row(name, text)
+    console().print(made)
+
+
+def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int) -> Corpus:
+    from embinit.cli.console import working
+    from embinit.corpora import generated, hub
+    from embinit.corpora.tasks import read_corpus, read_hub, task_data
+    from embinit.corpora.user import read_files
+    from embinit.errors import EmbinitError
+
+    if name in ("captions", "captions-labelled"):
+        with working("generating captions"):
+            return (
+                generated.captions(size, seed, pair) if name == "captions" else generated.labelled_captions(size, seed)
+            )
+    if name != "files":
+        task_data(name)
+    if data is None:
+        raise EmbinitError(f"{name} needs --data DIR (or --data hub)")
+    with working(f"reading {name}"):
+        if name == "files":
+            return read_files(Path(data), pair)
+        if data == "hub":
+            return read_hub(name, hub.download, pair)
+        return read_corpus(name, Path(data), pair)
+
+
+def _settings(corpus: Corpus, name: str, tokenizer: str, lower: bool | None, min_count: int | None) -> Settings:
+    from embinit.corpora.tasks import tasks
+    from embinit.prepared.preparing import Settings
+
+    words = tokenizer in ("spacy", "whitespace") or tokenizer.startswith("spacy:")
+    languages = corpus.languages
+    specs = tuple(f"spacy:{language}" if tokenizer == "spacy" else tokenizer for language in languages)
+    least = min_count or (tasks()[name].min_count if name in tasks() else 2)
+    return Settings(corpus.name, specs, words if lower is None else lower, least, languages)
+
+
+def _prepare(corpus: Corpus, settings: Settings, out: Path) -> tuple[Prepared, bool]:
+    from embinit.cli.console import Bar
+    from embinit.prepared.preparing import prepare
+
+    with Bar(settings.name, "sentences") as bar:
+        return prepare(corpus, settings, out, bar.update)
+
+
+def _print(prepared: Prepared, new: bool) -> None:
+    from embinit.cli.console import console, table
+
+    screen, manifest = console(), prepared.manifest
+    made = table("split", "rows", "rejected", *(f"{side} tokens" for side in prepared.sides), "unknown %")
+    for split, counts in manifest["splits"].items():
+        sides = list(counts["sides"].values())
+        unknown = 100 * sum(side["unknown"] for side in sides) / max(1, sum(side["tokens"] for side in sides))
+        rejected = sum(counts["rejected"].values())
+        made.add_row(
+            split, f"{counts['rows']:,}", str(rejected), *(f"{s['tokens']:,}" for s in sides), f"{unknown:.2f}"
+        )
+    screen.print(made)
+    sizes = ", ".join(f"{side} {size:,}" for side, size in manifest["vocabularies"].items())
+    screen.print(f"vocabulary: {sizes}")
+    for note in manifest["notes"]:
+        screen.print(f"note: {note}", markup=False)
+    for counts in manifest["splits"].values():
+        for example in counts["examples"]:
+            screen.print(f"rejected: {example}", markup=False)
+    screen.print(f"{'prepared' if new else 'already there'}: {prepared.path}", markup=False, soft_wrap=True)

@@ -1,0 +1,237 @@
+"""Data sets by name: which files they are, what their columns mean, how large they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from embinit.corpora.examples import Corpus, Reading, Split, Task, split_of
+from embinit.corpora.tables import Row, column, parallel, segments, table, tags
+from embinit.errors import EmbinitError, closest
+
+_ENDINGS = ("", ".gz", ".bz2", ".xz")
+_SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """What is known of a data set."""
+
+    name: str
+    task: Task
+    about: str
+    layouts: list[dict[str, Any]]
+    min_count: int = 2
+    languages: list[str] = field(default_factory=list)
+    pair: str = ""
+    language: str = "en"
+    #: alternatives of the name of each text column
+    texts: list[list[str]] = field(default_factory=list)
+    label: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    #: the pair that the sizes belong to, where others have others
+    sizes_of: str = ""
+    split_by_target: bool = False
+    hub: dict[str, str] = field(default_factory=dict)
+
+
+@cache
+def tasks() -> dict[str, TaskData]:
+    """Return the known data sets."""
+    text = resources.files("embinit.corpora").joinpath("tasks.toml").read_text("utf-8")
+    return {name: TaskData(name=name, **values) for name, values in tomllib.loads(text).items()}
+
+
+def task_data(name: str) -> TaskData:
+    """Return a known data set, or raise with the closest name."""
+    if name not in tasks():
+        raise EmbinitError(f"unknown data set {name!r}{closest(name, tasks())}")
+    return tasks()[name]
+
+
+def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
+    """Return a data set from a folder, whichever known layout it is in; `pair` is `SOURCE-TARGET`."""
+    data = task_data(name)
+    if not folder.is_dir():
+        raise EmbinitError(f"no such folder: {folder}")
+    sides = _sides(data, pair)
+    for layout in data.layouts:
+        for names in _namings(sides):
+            files = _files(layout, folder, names)
+            if files:
+                return _read(data, layout, files, sides)
+    wanted = ", ".join(
+        sorted({pattern for layout in data.layouts for s in _SPLITS for pattern in layout.get(s, [])})[:6]
+    )
+    raise EmbinitError(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz)")
+
+
+def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: str | None = None) -> Corpus:
+    """Return a data set from the hub; `download(id, file, revision)` brings a file."""
+    data = task_data(name)
+    if not data.hub:
+        raise EmbinitError(f"{name} is not on the hub; give its folder")
+    sides = _sides(data, pair)
+    a, b = sides or ("", "")
+    files: _Files = {
+        split: [(download(data.hub["id"], data.hub[split].format(a=a, b=b), data.hub.get("revision")),)]
+        for split in _SPLITS
+        if split in data.hub
+    }
+    return _read(data, {"form": "table"}, files, sides)
+
+
+# ---------------------------------------------------------------- which files
+
+#: split -> groups of files that are read one after another; the files of a group go side by side
+_Files = dict[str, list[tuple[Path, ...]]]
+
+
+def _sides(data: TaskData, pair: str | None) -> tuple[str, ...]:
+    if data.task != "translation":
+        if pair is not None:
+            raise EmbinitError(f"{data.name} is no translation task, so it has no pair")
+        return ()
+    asked = pair or data.pair
+    source, dash, target = asked.partition("-")
+    for language in (source, target):
+        if not dash or language not in data.languages:
+            raise EmbinitError(f"{data.name}: no pair {asked!r}; SOURCE-TARGET of {', '.join(data.languages)}")
+    if source == target:
+        raise EmbinitError(f"{data.name}: {asked} goes nowhere")
+    return source, target
+
+
+def _namings(sides: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the pair as files may name it: both directions share one set of files."""
+    return [sides, sides[::-1]] if sides else [()]
+
+
+def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Files:
+    a, b = names or ("", "")
+    found: _Files = {}
+    for split in _SPLITS:
+        for pattern in layout.get(split, []):
+            languages = sorted(names) if "{lang}" in pattern else [""]
+            group = [_existing(folder, pattern.format(a=a, b=b, lang=language)) for language in languages]
+            paths = [path for path in group if path is not None]
+            if len(paths) == len(languages):
+                found.setdefault(split, []).append(tuple(paths))
+                if layout["form"] != "iwslt":
+                    break
+    return found
+
+
+def _existing(folder: Path, name: str) -> Path | None:
+    candidates = [folder / (name + ending) for ending in _ENDINGS]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _read(data: TaskData, layout: dict[str, Any], files: _Files, sides: tuple[str, ...]) -> Corpus:
+    splits: dict[str, Split] = {}
+    for split, groups in files.items():
+        reading = Reading()
+        rows = (row for group in groups for row in _rows(layout, group, sides, reading))
+        translation = data.task == "translation"
+        made = _translations(rows, sides, reading) if translation else _labelled(rows, data, reading)
+        if not len(made):
+            why = f": {reading.examples[0]}" if reading.examples else ""
+            raise EmbinitError(f"{data.name}, {split}: no good row in {', '.join(reading.files)}{why}")
+        splits[split] = made
+    if "all" in splits:
+        splits = by_target(splits["all"])
+    return Corpus(
+        data.name, data.task, splits, tuple(data.labels), sides or (data.language,), _notes(data, splits, sides)
+    )
+
+
+def _rows(layout: dict[str, Any], group: tuple[Path, ...], sides: tuple[str, ...], reading: Reading) -> Iterator[Row]:
+    if layout["form"] == "lines":
+        return parallel(group, reading, sorted(sides))
+    if layout["form"] == "iwslt":
+        return _iwslt(group, sorted(sides), reading)
+    return table(group[0], reading, layout.get("columns"))
+
+
+def _iwslt(group: tuple[Path, ...], names: Sequence[str], reading: Reading) -> Iterator[Row]:
+    if ".xml" in group[0].name:
+        sides = [segments(path, reading) for path in group]
+    else:
+        sides = [["" if text is None else text for _, text in tags(path, reading)] for path in group]
+    if len({len(side) for side in sides}) != 1:
+        sizes = ", ".join(f"{path.name} has {len(side)}" for path, side in zip(group, sides, strict=True))
+        raise EmbinitError(f"the sides do not have the same number of sentences: {sizes}")
+    for number, texts in enumerate(zip(*sides, strict=True), 1):
+        yield f"{group[0].name}, sentence {number}", dict(zip(names, texts, strict=True))
+
+
+def _translations(rows: Iterator[Row], sides: tuple[str, ...], reading: Reading) -> Split:
+    texts: list[list[str]] = [[], []]
+    for where, fields in rows:
+        inner = fields.get("translation", fields)  # the hub's tables keep both sides in one column
+        pair = [str(column(inner, (side,), where) or "").strip() for side in sides]
+        if not all(pair):
+            reading.reject(where, "an empty side")
+            continue
+        for side, text in zip(texts, pair, strict=True):
+            side.append(text)
+    return split_of(texts, None, reading)
+
+
+def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
+    texts: list[list[str]] = [[] for _ in data.texts]
+    labels: list[int] = []
+    numbers = {**{name: i for i, name in enumerate(data.labels)}, **{str(i): i for i in range(len(data.labels))}}
+    for where, fields in rows:
+        found = [str(column(fields, names, where) or "").strip() for names in data.texts]
+        label = str(column(fields, data.label, where)).strip()
+        if not all(found):
+            reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
+        elif label not in numbers:
+            reading.reject(where, f"unknown label {label!r}")
+        else:
+            labels.append(numbers[label])
+            for side, text in zip(texts, found, strict=True):
+                side.append(text)
+    return split_of(texts, labels, reading)
+
+
+def by_target(rows: Split) -> dict[str, Split]:
+    """Return train, valid and test (98, 1, 1 %): all rows of one target sentence, or of one text, in one split."""
+    places: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
+    for i, text in enumerate(rows.texts[-1] if rows.labels is None else rows.texts[0]):
+        share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+        places["valid" if share < 0.01 else "test" if share < 0.02 else "train"].append(i)
+    return {
+        name: Split(
+            tuple([side[i] for i in chosen] for side in rows.texts),
+            None if rows.labels is None else rows.labels[chosen],
+            rows.reading,
+        )
+        for name, chosen in places.items()
+    }
+
+
+def _notes(data: TaskData, splits: dict[str, Split], sides: tuple[str, ...]) -> tuple[str, ...]:
+    """Return in words where a size is not the official one."""
+    if data.sizes_of and "-".join(sorted(sides)) != "-".join(sorted(data.sizes_of.split("-"))):
+        return ()
+    notes = []
+    for split, size in data.sizes.items():
+        if split not in splits:
+            notes.append(f"{split} is not here (officially {size:,} rows)")
+        else:
+            have = len(splits[split]) + sum(splits[split].reading.rejected.values())
+            if have != size:
+                notes.append(f"{split} has {have:,} rows, officially {size:,} ({100 * have / size:.1f} %)")
+    return tuple(notes)

@@ -1,0 +1,113 @@
+"""A prepared task, memory-mapped: token ids with offsets, labels, references, vocabularies.
+
+The folder holds plain files. For each split and side `SPLIT.SIDE.ids.npy` has all ids in a row and `SPLIT.SIDE.offsets.npy`
+where each sentence begins (one more than there are sentences); there is no padding and no `<bos>` or `<eos>` around a
+sentence. `SPLIT.labels.npy` has labels, `SPLIT.references.json` the target side as text, `SIDE.vocabulary.json` tokens and
+counts, `manifest.json` where all of it came from.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embinit.errors import EmbinitError, closest
+from embinit.types import Vocabulary
+
+Ids = npt.NDArray[np.unsignedinteger[Any]]
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sentences of token ids without padding."""
+
+    ids: Ids  # (tokens,)
+    offsets: npt.NDArray[np.int64]  # (sentences + 1,)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> Ids:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        return self.ids[self.offsets[i] : self.offsets[i + 1]]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Return the number of tokens of each sentence."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task on disk, opened."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def task(self) -> str:
+        """Return `translation` or `classification`."""
+        return str(self.manifest["task"])
+
+    @property
+    def splits(self) -> list[str]:
+        """Return the names of the splits."""
+        return list(self.manifest["splits"])
+
+    @property
+    def sides(self) -> list[str]:
+        """Return `source` and `target`, or `text`."""
+        return list(self.manifest["vocabularies"])
+
+    @cached_property
+    def vocabularies(self) -> dict[str, Vocabulary]:
+        """Return the vocabulary of each side."""
+        return {side: self._vocabulary(side) for side in self.sides}
+
+    def _vocabulary(self, side: str) -> Vocabulary:
+        content = json.loads((self.path / f"{side}.vocabulary.json").read_text("utf-8"))
+        counts = np.array(content["counts"], dtype=np.int64)
+        return Vocabulary(tuple(content["tokens"]), counts, frozenset(content["specials"]), f"{self.path}, {side}")
+
+    def packed(self, split: str, side: str) -> Packed:
+        """Return the sentences of one side of a split."""
+        return Packed(self._array(split, f"{side}.ids", side), self._array(split, f"{side}.offsets", side))
+
+    def labels(self, split: str) -> npt.NDArray[np.int64]:
+        """Return the labels of a split."""
+        return np.asarray(self._array(split, "labels", None))
+
+    def references(self, split: str) -> list[str]:
+        """Return the target side of a split as it was written, for scoring."""
+        self._array_name(split, None)
+        return list(json.loads((self.path / f"{split}.references.json").read_text("utf-8")))
+
+    def _array(self, split: str, name: str, side: str | None) -> npt.NDArray[Any]:
+        self._array_name(split, side)
+        loaded: npt.NDArray[Any] = np.load(self.path / f"{split}.{name}.npy", mmap_mode="r", allow_pickle=False)
+        return loaded
+
+    def _array_name(self, split: str, side: str | None) -> None:
+        if split not in self.splits:
+            raise EmbinitError(f"{self.path} has no split {split!r}{closest(split, self.splits)}")
+        if side is not None and side not in self.sides:
+            raise EmbinitError(f"{self.path} has no side {side!r}{closest(side, self.sides)}")
+
+
+def open_prepared(path: Path) -> Prepared:
+    """Return a prepared task; an error where the folder is none, or of another version."""
+    manifest = path / "manifest.json"
+    if not manifest.is_file():
+        raise EmbinitError(f"{path} is no prepared task: it has no manifest.json")
+    content: dict[str, Any] = json.loads(manifest.read_text("utf-8"))
+    if content.get("version") != VERSION:
+        raise EmbinitError(f"{path} was prepared by version {content.get('version')} of the format; prepare it again")
+    return Prepared(path, content)

@@ -1,0 +1,192 @@
+"""Prepared tasks: ids decode back to the tokens, folders are whole, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embinit.corpora.examples import Corpus, Reading, split_of
+from embinit.corpora.tasks import read_corpus
+from embinit.errors import EmbinitError
+from embinit.prepared.preparing import Settings, prepare
+from embinit.prepared.reading import Prepared, open_prepared
+from embinit.text.tokenizers import tokenizer
+from tests.corpora.layouts import LAYOUTS, multi30k_raw
+
+
+def wordpiece(folder: Path) -> str:
+    letters = [chr(i) for i in range(ord("a"), ord("z") + 1)]
+    pieces = ["[PAD]", "[UNK]", *letters, *(f"##{letter}" for letter in letters), ".", "man", "the", "##ing"]
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    return str(folder)
+
+
+def settings_for(corpus: Corpus, spec: str, lower: bool = True, min_count: int = 1) -> Settings:
+    specs = tuple(spec.format(language=language) for language in corpus.languages)
+    return Settings(corpus.name, specs, lower, min_count, corpus.languages)
+
+
+def expected_tokens(corpus: Corpus, split: str, side: str, chosen: Settings) -> list[list[str]]:
+    texts = corpus.splits[split].texts
+    place = {"source": 0, "target": 1, "text": 0}[side]
+    tokenize = tokenizer(chosen.tokenizers[place])
+    columns = texts if side == "text" else (texts[place],)
+    parts = [list(tokenize(text.lower() if chosen.lower else text for text in column)) for column in columns]
+    if len(parts) == 1:
+        return parts[0]
+    return [[*first, "<eos>", *second] for first, second in zip(*parts, strict=True)]
+
+
+def assert_decodes(prepared: Prepared, corpus: Corpus, chosen: Settings) -> None:
+    for split in corpus.splits:
+        for side in prepared.sides:
+            packed, vocabulary = prepared.packed(split, side), prepared.vocabularies[side]
+            wanted = expected_tokens(corpus, split, side, chosen)
+            assert len(packed) == len(wanted)
+            for i, tokens in enumerate(wanted):
+                found = [vocabulary.tokens[j] for j in packed[i]]
+                assert found == [token if token in vocabulary.index else "<unk>" for token in tokens]
+
+
+@pytest.mark.parametrize("spec", ["whitespace", "spacy:{language}", "wordpiece"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_ids_decode_back_to_the_tokens(layout: str, spec: str, tmp_path: Path) -> None:
+    name, make, _ = LAYOUTS[layout]
+    corpus = read_corpus(name, make(tmp_path / "data"))
+    chosen = settings_for(corpus, wordpiece(tmp_path / "pieces") if spec == "wordpiece" else spec)
+    prepared, new = prepare(corpus, chosen, tmp_path / "out")
+    assert new
+    assert_decodes(prepared, corpus, chosen)
+    assert prepared.manifest["splits"]["train"]["rows"] == len(corpus.splits["train"])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), min_size=1, max_size=12), st.integers(1, 3))
+def test_any_text_decodes_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], least: int
+) -> None:
+    texts = [[row[0] for row in rows], [row[1] for row in rows]]
+    corpus = Corpus("made", "translation", {"train": split_of(texts, None, Reading(["made"]))}, languages=("xx", "xx"))
+    chosen = settings_for(corpus, "whitespace", lower=False, min_count=least)
+    try:
+        prepared, _ = prepare(corpus, chosen, tmp_path_factory.mktemp("out"))
+    except EmbinitError as error:
+        assert "no token of the" in str(error)
+        return
+    assert_decodes(prepared, corpus, chosen)
+
+
+def test_vocabulary_comes_from_training_alone(tmp_path: Path) -> None:
+    train = split_of([["a b b c", "b"], ["x", "x"]], None, Reading(["t"]))
+    valid = split_of([["d b"], ["y"]], None, Reading(["v"]))
+    corpus = Corpus("made", "translation", {"train": train, "valid": valid}, languages=("xx", "xx"))
+    prepared, _ = prepare(corpus, settings_for(corpus, "whitespace", min_count=2), tmp_path)
+    vocabulary = prepared.vocabularies["source"]
+    assert vocabulary.tokens == ("<unk>", "<pad>", "<bos>", "<eos>", "b")
+    assert vocabulary.counts is not None
+    assert vocabulary.counts.tolist() == [0, 0, 0, 0, 3]
+    assert prepared.packed("valid", "source")[0].tolist() == [0, 4]
+    assert prepared.manifest["splits"]["valid"]["sides"]["source"] == {
+        "tokens": 2,
+        "unknown": 1,
+        "longest": 2,
+        "empty": 0,
+    }
+    assert prepared.references("valid") == ["y"]
+
+
+def test_two_sentences_are_joined_by_eos(tmp_path: Path) -> None:
+    corpus = read_corpus("mnli", LAYOUTS["mnli, glue"][1](tmp_path / "data"))
+    prepared, _ = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    vocabulary = prepared.vocabularies["text"]
+    assert [vocabulary.tokens[i] for i in prepared.packed("train", "text")[0]] == [
+        "a",
+        "man",
+        "runs.",
+        "<eos>",
+        "a",
+        "man",
+        "moves.",
+    ]
+    assert prepared.labels("train").tolist() == [0, 2]
+
+
+def test_the_same_is_not_done_twice_and_other_settings_are_elsewhere(tmp_path: Path) -> None:
+    corpus = read_corpus("multi30k", multi30k_raw(tmp_path / "data"))
+    first, new = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    before = {path: path.stat().st_mtime_ns for path in first.path.iterdir()}
+    again, done = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    assert (new, done) == (True, False)
+    assert {path: path.stat().st_mtime_ns for path in again.path.iterdir()} == before
+    others = [settings_for(corpus, "whitespace", lower=False), settings_for(corpus, "whitespace", min_count=2)]
+    paths = {prepare(corpus, chosen, tmp_path / "out")[0].path for chosen in others}
+    assert len(paths | {first.path}) == 3
+
+
+def test_other_source_files_are_another_folder(tmp_path: Path) -> None:
+    corpus = read_corpus("multi30k", multi30k_raw(tmp_path / "data", ""))
+    first, _ = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    with (tmp_path / "data" / "train.de").open("a") as de, (tmp_path / "data" / "train.en").open("a") as en:
+        de.write("Neu.\n")
+        en.write("New.\n")
+    changed = read_corpus("multi30k", tmp_path / "data")
+    second, new = prepare(changed, settings_for(changed, "whitespace"), tmp_path / "out")
+    assert new
+    assert second.path != first.path
+
+
+def test_it_is_readable_with_numpy_alone(tmp_path: Path) -> None:
+    corpus = read_corpus("multi30k", multi30k_raw(tmp_path / "data"))
+    prepared, _ = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    ids = np.load(prepared.path / "train.source.ids.npy", mmap_mode="r", allow_pickle=False)
+    offsets = np.load(prepared.path / "train.source.offsets.npy", allow_pickle=False)
+    assert ids.dtype == np.uint16
+    assert offsets.tolist() == [0, 3, 8, 13]
+    assert isinstance(prepared.packed("train", "source").ids, np.memmap)
+
+
+def test_killed_in_the_middle_leaves_no_half_folder(tmp_path: Path) -> None:
+    rows = "".join(f"das ist satz nummer {i} von vielen\tthis is sentence {i} of many\n" for i in range(60_000))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "data.tsv").write_text("source\ttarget\n" + rows)
+    command = [sys.executable, "-m", "embinit", "prepare", "files", "--data", str(tmp_path / "data"), "-o"]
+    command += [str(tmp_path / "out"), "--tokenizer", "whitespace"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ})
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("out/.*part")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "prepared:" in done.stdout
+
+
+def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
+    only_valid = Corpus(
+        "made", "translation", {"valid": split_of([["a"], ["b"]], None, Reading([]))}, languages=("x", "x")
+    )
+    with pytest.raises(EmbinitError, match="made has no training split here"):
+        prepare(only_valid, settings_for(only_valid, "whitespace"), tmp_path)
+    with pytest.raises(EmbinitError, match="is no prepared task"):
+        open_prepared(tmp_path)
+    corpus = read_corpus("multi30k", multi30k_raw(tmp_path / "data"))
+    prepared, _ = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
+    with pytest.raises(EmbinitError, match="no split 'tset'; did you mean 'test'"):
+        prepared.packed("tset", "source")
+    manifest = json.loads((prepared.path / "manifest.json").read_text())
+    (prepared.path / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
+    with pytest.raises(EmbinitError, match="version 99"):
+        open_prepared(prepared.path)
