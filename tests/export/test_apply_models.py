@@ -200,6 +200,18 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("", "")
 
 
+def test_what_transformers_prints_elsewhere_is_as_it_was(tmp_path: Path) -> None:
+    log = transformers.utils.logging
+    log.set_verbosity_info()
+    log.enable_progress_bar()
+    try:
+        apply(vectors(WORDS), save(gpt2, tmp_path / "model"), tmp_path / "out")
+        assert log.get_verbosity() == log.INFO
+        assert log.is_progress_bar_enabled()
+    finally:
+        log.set_verbosity_warning()
+
+
 def test_specials_that_the_matrix_declares_stay(tmp_path: Path) -> None:
     model = save(gpt2, tmp_path / "model")
     ours = vectors(["cat", "dog"])

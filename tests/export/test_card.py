@@ -117,3 +117,9 @@ def test_nothing_found_has_no_before(tmp_path: Path) -> None:
     assert content["before"] is None
     assert content["coverage"]["types"] == 0
     json.dumps(content, allow_nan=False)
+
+
+def test_a_card_that_is_no_json_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write(np.ones((1, 2), dtype=np.float32), from_tokens(["a"]), tmp_path / "a.npy", card={"std": float("nan")})
+    assert not list(tmp_path.glob("*card*"))

@@ -97,6 +97,14 @@ def test_a_word_list_without_an_unknown_token_gets_a_zero_row_for_it(name: str, 
 
 
 @pytest.mark.parametrize("name", FOLDERS)
+def test_specials_are_not_split_by_the_tokenizer(name: str, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    written = write(some_rows(3), from_tokens(["<unk>", "</s>", "cat"]), tmp_path / "out", format=name)
+    (path,) = (file for file in written.files if file.name == "tokenizer.json")
+    assert tokenizers.Tokenizer.from_file(str(path)).encode("cat, </s>").tokens == ["cat", "<unk>", "</s>"]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
 def test_a_vocabulary_from_a_tokenizer_keeps_that_tokenizer(name: str, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     pieces = {"[UNK]": 0, "cat": 1, "##s": 2, "[PAD]": 5}  # ids 3 and 4 have no token

@@ -1,0 +1,63 @@
+"""What a model is made of, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from embinit.errors import EmbinitError
+
+Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
+#: Positions that are added to the embedding; the others go through attention.
+ADDED = ("sinusoidal", "learned", "gained", "shuffled")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A vanilla transformer as in PyTorch's tutorial (PAPER.md 1), and the options that research needs."""
+
+    task: Literal["translation", "classification"]
+    dim: int
+    #: rows of the embeddings: source and target of a translation, text of a classification
+    vocabularies: tuple[int, ...]
+    heads: int = 8
+    layers: int = 3
+    feedforward: int = 512
+    dropout: float = 0.1
+    norm: Literal["post", "pre"] = "post"
+    activation: Literal["relu", "gelu"] = "relu"
+    #: the output layer is the target embedding
+    tied: bool = False
+    #: rows are multiplied by √D
+    scaled: bool = True
+    embedding_norm: bool = False
+    positions: Positions = "sinusoidal"
+    base: float = 10_000.0
+    #: longest sentence, `<bos>` and `<eos>` included
+    length: int = 256
+    pooling: Literal["mean", "first", "max"] = "mean"
+    classes: int = 2
+
+    def __post_init__(self) -> None:
+        if self.dim % self.heads:
+            raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions")
+        if self.positions == "rotary" and self.dim // self.heads % 2:
+            raise EmbinitError(f"rotary positions need an even head dimension, not {self.dim // self.heads}")
+        expected = 2 if self.task == "translation" else 1
+        if len(self.vocabularies) != expected:
+            raise EmbinitError(f"a {self.task} has {expected} vocabularies, not {len(self.vocabularies)}")
+        if not 0 <= self.dropout < 1:
+            raise EmbinitError(f"dropout {self.dropout}; from 0 to below 1")
+        for name in ("dim", "heads", "layers", "feedforward", "length"):
+            if getattr(self, name) < 1:
+                raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
+
+    @property
+    def outputs(self) -> int:
+        """Return how many numbers the model gives for a token or a sentence."""
+        return self.vocabularies[1] if self.task == "translation" else self.classes
+
+    @property
+    def adds_positions(self) -> bool:
+        """Return whether positions are added to the embedding."""
+        return self.positions in ADDED

@@ -1,0 +1,161 @@
+"""Greedy and beam search over all members and sentences at once, with cached keys and values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from embinit.models.layers import headed, layer_norm, linear
+from embinit.models.model import Stack
+from embinit.models.packing import Layout, padded
+
+
+@dataclass
+class _Cache:
+    """Keys and values of every decoder layer: of the source once, of the target token by token."""
+
+    source: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, source, head)
+    target: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, length, head)
+    mask: Tensor  # (members * sentences, source)
+
+    def reordered(self, index: Tensor) -> _Cache:
+        """Return the cache with its sentences (or beams) in another order."""
+        return _Cache(
+            [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.source],
+            [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.target],
+            self.mask.index_select(0, index),
+        )
+
+
+class _Search:
+    """One token a step for every sentence of every member."""
+
+    def __init__(self, stack: Stack, source: Tensor, place: Layout, length: int) -> None:
+        self.stack, self.length = stack, length
+        self.reader, self.dropout = stack.reader(None)
+        memory = self.reader.encode(stack.embed("source", source, place, self.dropout), place)
+        heads = stack.architecture.heads
+        sources, targets = [], []
+        for layer in range(stack.architecture.layers):
+            keys, values = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
+            sources.append((headed(padded(keys, place), heads), headed(padded(values, place), heads)))
+            shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
+            targets.append((memory.new_zeros(shape), memory.new_zeros(shape)))
+        self.cache = _Cache(sources, targets, place.mask)
+
+    def step(self, ids: Tensor, at: int) -> Tensor:
+        """Return log probabilities (members, sentences, vocabulary) of what follows ids (members, sentences)."""
+        values = self._embedded(ids, at)
+        for layer in range(self.stack.architecture.layers):
+            name = f"decoder.{layer}"
+            change = self._self_attention(self.reader.entering(values, f"{name}.self"), layer, at)
+            values = self.reader.leaving(values, change, f"{name}.self")
+            change = self._cross_attention(self.reader.entering(values, f"{name}.cross"), layer)
+            values = self.reader.leaving(values, change, f"{name}.cross")
+            values = self.reader.feedforward(values, name)
+        return self.stack.output(layer_norm(values, self.stack.weights, "decoder.norm")).log_softmax(dim=-1)
+
+    def _embedded(self, ids: Tensor, at: int) -> Tensor:
+        empty = torch.empty(0, device=ids.device)
+        place = Layout(torch.full_like(ids, at), empty, empty, empty, empty, batch=ids.shape[1], longest=1)
+        return self.stack.embed("target", ids, place, self.dropout)
+
+    def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
+        weights, name, members = self.stack.weights, f"decoder.{layer}", values.shape[0]
+        queries, keys, content = linear(values, weights, f"{name}.self.qkv").chunk(3, dim=-1)
+        position = torch.full(values.shape[:2], at, device=values.device)
+        queries, keys = self.reader.positions.turned(queries, position), self.reader.positions.turned(keys, position)
+        heads = self.stack.architecture.heads
+        cached_keys, cached_values = self.cache.target[layer]
+        cached_keys[:, :, at] = headed(keys.flatten(0, 1)[:, None], heads)[:, :, 0]
+        cached_values[:, :, at] = headed(content.flatten(0, 1)[:, None], heads)[:, :, 0]
+        q = headed(queries.flatten(0, 1)[:, None], heads)
+        scores = (q * q.shape[-1] ** -0.5) @ cached_keys[:, :, : at + 1].transpose(-1, -2)
+        scores = self.reader.positions.biased(scores, "decoder", weights, members, first=at)
+        mixed = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
+        return linear(mixed.transpose(1, 2).flatten(-2).view_as(values), weights, f"{name}.self.out")
+
+    def _cross_attention(self, values: Tensor, layer: int) -> Tensor:
+        weights, name = self.stack.weights, f"decoder.{layer}"
+        queries = linear(values, weights, f"{name}.cross.q")
+        keys, content = self.cache.source[layer]
+        q = headed(queries.flatten(0, 1)[:, None], self.stack.architecture.heads)
+        scores = (q * q.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
+        scores = scores.masked_fill(~self.cache.mask[:, None, None], torch.finfo(scores.dtype).min)
+        mixed = scores.softmax(dim=-1) @ content
+        return linear(mixed.transpose(1, 2).flatten(-2).view_as(values), weights, f"{name}.cross.out")
+
+
+@torch.no_grad()
+def greedy(stack: Stack, source: Tensor, place: Layout, limits: Tensor, begin: int, end: int) -> Tensor:
+    """Return the likeliest next token again and again, (members, sentences, length), `end` from the end on.
+
+    `limits` (members, sentences) is how many tokens each sentence may have; `end` itself does not count.
+    """
+    length = int(limits.max()) + 1
+    search = _Search(stack, source, place, length)
+    ids = torch.full_like(limits, begin)
+    done = torch.zeros_like(limits, dtype=torch.bool)
+    result = torch.full((*limits.shape, length), end, dtype=torch.int64, device=limits.device)
+    for at in range(length):
+        ids = search.step(ids, at).argmax(dim=-1)
+        ids = torch.where(done | (limits <= at), end, ids)
+        result[:, :, at] = ids
+        done |= ids == end
+        # Asking the device costs a wait, so it is asked only now and then.
+        if at % 8 == 7 and bool(done.all()):
+            break
+    return result
+
+
+@torch.no_grad()
+def beam(
+    stack: Stack,
+    source: Tensor,
+    place: Layout,
+    limits: Tensor,
+    begin: int,
+    end: int,
+    width: int = 5,
+    penalty: float = 1.0,
+) -> Tensor:
+    """Return the best sentence that a beam of this width finds, by log probability over length to the `penalty`."""
+    members, sentences = limits.shape
+    length, rows = int(limits.max()) + 1, members * sentences
+    device = limits.device
+    search = _Search(stack, source, place, length)
+    search.cache = search.cache.reordered(torch.arange(rows, device=device).repeat_interleave(width))
+    scores = torch.full((rows, width), float("-inf"), device=device)
+    scores[:, 0] = 0.0
+    ids = torch.full((rows, width), begin, device=device)
+    done = torch.zeros_like(ids, dtype=torch.bool)
+    lengths = torch.zeros_like(ids)
+    result = torch.full((rows, width, length), end, dtype=torch.int64, device=device)
+    flat_limits = limits.flatten()[:, None]
+    for at in range(length):
+        following = search.step(ids.view(members, -1), at).view(rows, width, -1)
+        vocabulary = following.shape[-1]
+        only_end = torch.full((vocabulary,), float("-inf"), device=device)
+        only_end[end] = 0.0
+        # A finished beam stays as it is; one at its limit can only end.
+        following = torch.where(done[:, :, None], only_end, following)
+        stopping = (~done & (flat_limits <= at))[:, :, None]
+        following = torch.where(stopping, torch.where(only_end == 0, following, only_end), following)
+        grown = (lengths + (~done).long())[:, :, None].expand(-1, -1, vocabulary)
+        total = scores[:, :, None] + following
+        rank = total / grown.clamp(min=1).to(total.dtype) ** penalty
+        best = rank.flatten(1).topk(width, dim=1).indices
+        origin, ids = best // vocabulary, best % vocabulary
+        scores = total.flatten(1).gather(1, best)
+        lengths = grown.flatten(1).gather(1, best)
+        done = done.gather(1, origin) | (ids == end)
+        result = result.gather(1, origin[:, :, None].expand_as(result))
+        result[:, :, at] = ids
+        search.cache = search.cache.reordered((torch.arange(rows, device=device)[:, None] * width + origin).flatten())
+        if bool(done.all()):
+            break
+    final = scores / lengths.clamp(min=1).to(scores.dtype) ** penalty
+    best = final.argmax(dim=1)
+    return result[torch.arange(rows, device=device), best].view(members, sentences, length)

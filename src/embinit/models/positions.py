@@ -1,0 +1,96 @@
+"""Positions in a model: added to the embedding, or inside attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from embinit.models.architecture import Architecture
+from embinit.models.parameters import RELATIVE_BUCKETS, RELATIVE_FAR
+from embinit.positions import sinusoidal
+from embinit.seeds import stream
+
+
+def added_table(architecture: Architecture) -> Tensor | None:
+    """Return the fixed table that is added to rows, (length, dim); None where positions are learned or not added."""
+    if architecture.positions not in ("sinusoidal", "gained", "shuffled"):
+        return None
+    table = sinusoidal(architecture.length, architecture.dim, architecture.base)
+    if architecture.positions == "shuffled":
+        # One permutation for all: the same positions, in an order that says nothing of neighbourhood.
+        table = table[stream(0, "shuffled positions").permutation(len(table))]
+    return torch.from_numpy(np.ascontiguousarray(table))
+
+
+@dataclass(frozen=True)
+class AttentionPositions:
+    """Positions that go through attention: rotary, ALiBi, T5's relative bias; nothing for the others."""
+
+    architecture: Architecture
+    #: (length, head / 2): angles of rotary positions; empty for the others
+    angles: Tensor
+
+    def turned(self, rows: Tensor, position: Tensor) -> Tensor:
+        """Return queries or keys (members, tokens, dim) with pairs of numbers turned by their position (RoFormer)."""
+        if self.architecture.positions != "rotary":
+            return rows
+        angle = self.angles[position][:, :, None]  # (members, tokens, 1, head / 2)
+        heads = rows.reshape(*rows.shape[:-1], self.architecture.heads, -1)
+        first, second = heads[..., ::2], heads[..., 1::2]
+        cos, sin = angle.cos(), angle.sin()
+        turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1)
+        return turned.flatten(-2).flatten(-2)
+
+    def biased(self, scores: Tensor, stack: str, weights: Mapping[str, Tensor], members: int, first: int = 0) -> Tensor:
+        """Return self-attention's scores (members * batch, heads, queries, keys) with what distance adds to them.
+
+        `first` is the position of the first query, for decoding a token at a time.
+        """
+        kind = self.architecture.positions
+        if kind not in ("alibi", "relative"):
+            return scores
+        queries, keys = scores.shape[-2:]
+        there = torch.arange(first, first + queries, device=scores.device)
+        distance = torch.arange(keys, device=scores.device) - there[:, None]
+        if kind == "alibi":
+            return scores - _slopes(self.architecture.heads, scores)[:, None, None] * distance.abs()
+        buckets = relative_buckets(distance, both_ways=stack == "encoder")
+        bias = weights[f"{stack}.bias"][:, buckets].permute(0, 3, 1, 2)  # (members, heads, queries, keys)
+        return scores + bias.repeat_interleave(scores.shape[0] // members, dim=0)
+
+
+def attention_positions(architecture: Architecture, device: torch.device | str) -> AttentionPositions:
+    """Return the positions of attention, with their tables on the device."""
+    head = architecture.dim // architecture.heads
+    if architecture.positions != "rotary":
+        return AttentionPositions(architecture, torch.empty(0, device=device))
+    rates = architecture.base ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+    angles = torch.arange(architecture.length, dtype=torch.float64)[:, None] * rates
+    return AttentionPositions(architecture, angles.float().to(device))
+
+
+def _slopes(heads: int, like: Tensor) -> Tensor:
+    """Return ALiBi's slopes: a geometric row from 2^(-8/heads) on (Press et al., 2022)."""
+    return torch.tensor([2.0 ** (-8 * (i + 1) / heads) for i in range(heads)], device=like.device, dtype=like.dtype)
+
+
+def relative_buckets(distance: Tensor, both_ways: bool) -> Tensor:
+    """Return T5's bucket of each distance: exact when near, logarithmic when far, one for all beyond 128."""
+    count = RELATIVE_BUCKETS
+    bucket = torch.zeros_like(distance)
+    if both_ways:
+        count //= 2
+        bucket = bucket + (distance > 0) * count
+        distance = distance.abs()
+    else:
+        distance = (-distance).clamp(min=0)
+    near = count // 2
+    far = near + (torch.log(distance.clamp(min=1).float() / near) / math.log(RELATIVE_FAR / near) * (count - near)).to(
+        torch.int64
+    ).clamp(max=count - near - 1)
+    return bucket + torch.where(distance < near, distance, far)

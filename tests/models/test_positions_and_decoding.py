@@ -1,0 +1,162 @@
+"""Every kind of position does what it says, and searching gives what a plain step-by-step reference gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from embinit.models.architecture import Architecture
+from embinit.models.decoding import beam, greedy
+from embinit.models.model import Stack
+from embinit.models.packing import layout
+from embinit.models.positions import attention_positions, relative_buckets
+from tests.models.made import SOURCE, TARGET, architecture, batch, member, stack
+
+KINDS = ["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
+BEGIN, END = 2, 3
+
+
+def logits(model: Stack, words: list[int]) -> Tensor:
+    ids = torch.zeros(1, 64, dtype=torch.int64)
+    ids[0, : len(words)] = torch.tensor(words)
+    place = layout(np.array([[len(words)]]), 64, 14, "cpu")
+    return model.classify(ids, place)[0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_matters_unless_there_are_no_positions(kind: str) -> None:
+    model = stack(architecture(task="classification", positions=kind), 1)
+    one, two = logits(model, [5, 6, 7, 8]), logits(model, [8, 6, 5, 7])
+    assert torch.allclose(one, two, atol=1e-5) == (kind == "none")
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi", "relative"])
+def test_positions_of_attention_know_only_distances(kind: str) -> None:
+    """A sentence twice in a row, far enough apart not to matter, is read as once: only ALiBi's pull is tested exactly."""
+    a = architecture(task="classification", positions=kind)
+    positions = attention_positions(a, "cpu")
+    rows = torch.randn(1, 6, a.dim)
+    near, far = torch.arange(6)[None], torch.arange(6)[None] + 11
+
+    def scores(place: Tensor) -> Tensor:
+        turned = positions.turned(rows, place)
+        return turned @ turned.transpose(1, 2)
+
+    torch.testing.assert_close(scores(near), scores(far), rtol=1e-4, atol=1e-4)
+    assert (kind == "rotary") == (not torch.allclose(scores(near), rows @ rows.transpose(1, 2), atol=1e-3))
+
+
+def test_relative_buckets_are_t5s() -> None:
+    distance = torch.arange(-200, 201)
+    for both in (True, False):
+        expected = T5Attention._relative_position_bucket(distance, bidirectional=both, num_buckets=32, max_distance=128)
+        assert torch.equal(relative_buckets(distance, both), expected)
+
+
+def test_alibi_pulls_linearly_with_distance() -> None:
+    a = architecture(positions="alibi")
+    biased = attention_positions(a, "cpu").biased(torch.zeros(1, 4, 5, 5), "encoder", {}, 1)
+    slopes = [2.0 ** (-8 * (i + 1) / 4) for i in range(4)]
+    for head, slope in enumerate(slopes):
+        assert biased[0, head, 1].tolist() == pytest.approx([-slope * abs(k - 1) for k in range(5)])
+
+
+def test_a_learned_gain_starts_as_plain_sinusoids() -> None:
+    plain, gained = (stack(architecture(task="classification", positions=kind), 1) for kind in ("sinusoidal", "gained"))
+    assert torch.equal(logits(plain, [5, 6, 7]), logits(gained, [5, 6, 7]))
+
+
+def test_tied_and_normed_embeddings() -> None:
+    tied = stack(architecture(tied=True, embedding_norm=True), 1)
+    assert "output.weight" not in tied.weights
+    (source, source_place), (target, place) = batch([[4, 2]], SOURCE), batch([[3, 3]], TARGET)
+    assert tied.translate(source, source_place, target, place).shape == (1, 64, TARGET)
+
+
+# ---------------------------------------------------------------- decoding
+
+LENGTHS = [[5, 3, 8], [2, 9, 4]]
+
+
+def sharp(a: Architecture) -> Stack:
+    """Return two members whose output is far from uniform, so that ties do not decide."""
+    model = Stack(a, [member(a, 1, std=0.5), member(a, 2, std=0.5)])
+    with torch.no_grad():
+        model.weights["output.bias"].mul_(3)
+        if not a.tied:
+            model.weights["output.weight"].mul_(4)
+    return model
+
+
+@torch.no_grad()
+def next_log_probabilities(model: Stack, source: Tensor, i: int, j: int, words: list[int]) -> Tensor:
+    """Return what follows `words` for one sentence of one member, computed from scratch by the training path."""
+    size, start = LENGTHS[i][j], sum(LENGTHS[i][:j])
+    own = torch.zeros(2, 64, dtype=torch.int64)
+    own[i, :size] = source[i, start : start + size]
+    target = torch.zeros(2, 64, dtype=torch.int64)
+    target[i, : len(words)] = torch.tensor(words)
+    sizes, grown = np.ones((2, 1), dtype=np.int64), np.ones((2, 1), dtype=np.int64)
+    sizes[i], grown[i] = size, len(words)
+    out = model.translate(own, layout(sizes, 64, 14, "cpu"), target, layout(grown, 64, 30, "cpu"))
+    return out[i, len(words) - 1].log_softmax(dim=-1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_greedy_search_is_the_step_by_step_reference(kind: str, norm: str) -> None:
+    model = sharp(architecture(positions=kind, norm=norm))
+    source, place = batch(LENGTHS, SOURCE)
+    limits = torch.tensor([[7, 3, 10], [0, 9, 5]])
+    found = greedy(model, source, place, limits, BEGIN, END)
+    for i in range(2):
+        for j in range(3):
+            words = [BEGIN]
+            while len(words) <= limits[i, j]:
+                words.append(int(next_log_probabilities(model, source, i, j, words).argmax()))
+                if words[-1] == END:
+                    break
+            expected = [word for word in words[1:] if word != END]
+            got = found[i, j].tolist()
+            assert got[: len(expected)] == expected
+            assert set(got[len(expected) :]) == {END}
+
+
+def reference_beam(model: Stack, source: Tensor, i: int, j: int, limit: int, width: int, penalty: float) -> list[int]:
+    beams: list[tuple[float, list[int], bool]] = [(0.0, [BEGIN], False)]
+    for _ in range(limit + 1):
+        grown = []
+        for score, words, done in beams:
+            if done:
+                grown.append((score, words, True))
+                continue
+            following = next_log_probabilities(model, source, i, j, words)
+            only_end = len(words) > limit
+            for word in [END] if only_end else range(len(following)):
+                grown.append((score + float(following[word]), [*words, word], word == END))
+        grown.sort(key=lambda one: -one[0] / (len(one[1]) - 1) ** penalty)
+        beams = grown[:width]
+        if all(done for _, _, done in beams):
+            break
+    best = max(beams, key=lambda one: one[0] / (len(one[1]) - 1) ** penalty)
+    return [word for word in best[1][1:] if word != END]
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "relative"])
+@pytest.mark.parametrize(("width", "penalty"), [(1, 1.0), (3, 1.0), (4, 0.6)])
+def test_beam_search_is_the_step_by_step_reference(kind: str, width: int, penalty: float) -> None:
+    model = sharp(architecture(positions=kind))
+    source, place = batch(LENGTHS, SOURCE)
+    limits = torch.tensor([[6, 3, 5], [2, 6, 4]])
+    found = beam(model, source, place, limits, BEGIN, END, width, penalty)
+    for i in range(2):
+        for j in range(3):
+            expected = reference_beam(model, source, i, j, int(limits[i, j]), width, penalty)
+            got = found[i, j].tolist()
+            assert got[: len(expected)] == expected
+            assert set(got[len(expected) :]) <= {END}
+    if width == 1:
+        assert torch.equal(found, greedy(model, source, place, limits, BEGIN, END)[:, :, : found.shape[2]])
