@@ -74,7 +74,9 @@ def run(code: str) -> str:
 
 
 def test_importing_the_package_and_its_command_line_brings_in_nothing_heavy() -> None:
-    heavy = "numpy torch spacy transformers tokenizers huggingface_hub matplotlib gensim pandas scipy rich.console"
+    heavy = (
+        "numpy torch spacy transformers tokenizers huggingface_hub matplotlib gensim pandas scipy numba rich.console"
+    )
     printed = run(f"import sys, embinit, embinit.cli; print([m for m in {heavy.split()!r} if m in sys.modules])")
     assert printed.strip() == "[]"
 

@@ -58,13 +58,18 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         part = tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
         raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
-    with part as name:
-        inner = Path(name) / path.name
-        inner.mkdir()
-        yield inner
-        if path.exists():
-            path.rmdir()
-        inner.rename(path)
+    try:
+        with part as name:
+            inner = Path(name) / path.name
+            inner.mkdir()
+            yield inner
+            if path.exists():
+                path.rmdir()
+            inner.rename(path)
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _umask() -> int:

@@ -222,11 +222,11 @@ def test_specials_that_the_matrix_declares_stay(tmp_path: Path) -> None:
     assert new[TOKENS.index("dog")].tobytes() == old[TOKENS.index("dog")].tobytes()
 
 
-def test_a_matrix_without_a_common_token_changes_nothing_and_says_so(tmp_path: Path) -> None:
+def test_a_matrix_without_a_common_token_is_an_error(tmp_path: Path) -> None:
     model = save(bert, tmp_path / "model")
-    done = apply(vectors(["zebra", "yak"]), model, tmp_path / "out")
-    assert (done.replaced, done.unused) == (0, 2)
-    assert weights(tmp_path / "out")[0].tobytes() == weights(model)[0].tobytes()
+    with pytest.raises(EmbinitError, match="no token of the matrix is in"):
+        apply(vectors(["zebra", "yak"]), model, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_half_precision_model_holds_the_rounded_rows(tmp_path: Path) -> None:

@@ -157,6 +157,17 @@ def test_a_smaller_last_batch_gives_no_nan() -> None:
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first", "max"])
+def test_a_smaller_last_batch_gives_a_classifier_no_nan(pooling: str) -> None:
+    model = stack(architecture(task="classification", pooling=pooling), 1)
+    ids, place = batch([[5, 3, 0, 0]], SOURCE)
+    logits = model.classify(ids, place)
+    torch.where(torch.tensor([[True, True, False, False]]), logits.square().sum(dim=-1), 0.0).sum().backward()
+    for name, weight in model.weights.items():
+        assert weight.grad is not None, name
+        assert weight.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first", "max"])
 def test_a_classifier_pools_each_sentence_on_its_own(pooling: str) -> None:
     model = stack(architecture(task="classification", pooling=pooling), 1)
     ids, place = batch([[5, 3, 9]], SOURCE)

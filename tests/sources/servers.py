@@ -16,6 +16,7 @@ class Served:
 
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
+    gated: bool = False
     version: str = "v1"
     #: answers of these codes come first
     failures: list[int] = field(default_factory=list)
@@ -42,16 +43,18 @@ def serving(served: Served) -> Iterator[Served]:
         def log_message(self, *_: object) -> None:
             pass
 
-        def do_HEAD(self) -> None:  # noqa: N802
+        def do_HEAD(self) -> None:
             self.answer(body=False)
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self.answer(body=True)
 
         def answer(self, body: bool) -> None:
             path = self.path.partition("?")[0].lstrip("/")
             if served.failures:
                 return self.send(served.failures.pop(0), b"", {}, body)
+            if served.gated:
+                return self.send(403, b"", {"X-Error-Code": "GatedRepo"}, body)
             if path.startswith("api/models/"):
                 return self.listing(path.split("/"), body)
             name = path.replace("/resolve/main/", "/").replace(f"/resolve/{COMMIT}/", "/")
@@ -78,20 +81,22 @@ def serving(served: Served) -> Iterator[Served]:
             names = [name.removeprefix(prefix) for name in served.files if name.startswith(prefix)]
             if not names:
                 return self.send(404, b"", {"X-Error-Code": "RepoNotFound"}, body)
-            tree = [{"type": "file", "path": name, "size": len(served.files[prefix + name]), "oid": "0"} for name in names]
+            tree = [
+                {"type": "file", "path": name, "size": len(served.files[prefix + name]), "oid": "0"} for name in names
+            ]
             return self.send(200, json.dumps(tree).encode(), {"Content-Type": "application/json"}, body)
 
         def send(self, code: int, data: bytes, headers: dict[str, str], body: bool) -> None:
-            self.send_response(code)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                self.send_header(name, value)
-            self.end_headers()
             sent = data if body else b""
             if sent and served.cuts:
                 sent, self.close_connection = sent[: served.cuts.pop(0)], True
+            served.asked.append((self.command, self.path, len(sent)))  # before the reader can go on
+            self.send_response(code)
+            for name, value in {**headers, "Content-Length": str(len(data))}.items():
+                self.send_header(name, value)
             with suppress(ConnectionError):  # a reader may hang up
+                self.end_headers()
                 self.wfile.write(sent)
-            served.asked.append((self.command, self.path, len(sent)))
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -77,7 +77,9 @@ def test_a_missing_file_names_a_close_one(tmp_path):
         load(tmp_path / "glove.6b.50d.txt")
 
 
-@pytest.mark.parametrize("name", ["x" * 5000 + ".txt", "~nobody-of-this-name/v.txt", "no/such/folder/v.txt", "a\0b.txt"])
+@pytest.mark.parametrize(
+    "name", ["x" * 5000 + ".txt", "~nobody-of-this-name/v.txt", "no/such/folder/v.txt", "a\0b.txt"]
+)
 def test_a_name_that_no_file_can_have_is_an_error(name):
     with pytest.raises(EmbinitError):
         load(name)

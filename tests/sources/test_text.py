@@ -185,7 +185,7 @@ def test_a_compressed_file_that_is_cut_is_an_error(pack, tmp_path):
 
 
 def test_a_zip_of_one_member_needs_no_name(tmp_path):
-    zipped(tmp_path / "v.zip", glove=lines(ROWS))
+    zipped(tmp_path / "v.zip", **{"glove": lines(ROWS), "__MACOSX/._glove": b"resource fork"})
     assert load(tmp_path / "v.zip").vectors[1].tolist() == pytest.approx([0.1, 0.2, 0.3])
 
 

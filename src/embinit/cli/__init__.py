@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from embinit.cli import analogy, apply, demo, fetch, inspect, make, prepare, recipes
+from embinit.cli import analogy, apply, demo, fetch, glove, inspect, make, prepare, recipes
 from embinit.errors import EmbinitError
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -42,7 +42,7 @@ def options(
     """Options of every command."""
 
 
-for module in (inspect, make, apply, analogy, fetch, recipes, prepare, demo):
+for module in (inspect, make, apply, analogy, fetch, recipes, glove, prepare, demo):
     app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(module.command)
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]
 

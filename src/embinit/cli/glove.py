@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embinit.cli import options as shared
+from embinit.cli.options import Json, Seed
 
 if TYPE_CHECKING:
     from embinit.text.glove import Trained
@@ -22,7 +22,7 @@ def command(
     text: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEXT...",
+            metavar="TEXT",
             help="Files with a sentence or paragraph a line (plain, gz, bz2, xz), or - for stdin. No window crosses a line.",
             show_default=False,
         ),
@@ -79,7 +79,7 @@ def command(
         typer.Option(
             "--x-max",
             rich_help_panel=_MODEL,
-            help="Pairs counted so often weigh 1, rarer ones (x/x_max)^alpha; try 10 for less than ten million words.",
+            help="Pairs counted so often weigh 1, rarer ones (x/x_max)^alpha; try 10 for some million words.",
         ),
     ] = 100.0,
     alpha: Annotated[
@@ -95,7 +95,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    seed: shared.Seed = 0,
+    seed: Seed = 0,
     fresh: Annotated[
         bool,
         typer.Option(
@@ -104,7 +104,7 @@ def command(
             help="Start anew, though a stopped run's checkpoint lies beside the output.",
         ),
     ] = False,
-    json: shared.Json = False,
+    json: Json = False,
 ) -> None:
     """Train word vectors on text of your own, by GloVe's objective (Pennington et al. 2014).
 
@@ -188,12 +188,12 @@ class _Bar:
     """A progress bar on stderr; a plain line every ten seconds where nobody watches."""
 
     def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         from embinit.cli.console import console
 
         self._screen = console(err=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=self._screen, disable=not self._screen.is_terminal, transient=True)
         self._task = self._progress.add_task("reading", total=None)
         self._said = time.monotonic()
@@ -206,8 +206,8 @@ class _Bar:
         self._progress.stop()
 
     def update(self, what: str, done: int, total: int | None) -> None:
-        self._progress.update(self._task, description=what, completed=done, total=total)
+        shown = f"{what}: {done:,} tokens" if total is None else what
+        self._progress.update(self._task, description=shown, completed=done, total=total)
         if not self._screen.is_terminal and time.monotonic() - self._said >= 10:
             self._said = time.monotonic()
-            share = f"{done:,} tokens" if total is None else f"{100 * done / total:.0f} %"
-            self._screen.print(f"{what}: {share}", markup=False)
+            self._screen.print(shown if total is None else f"{what}: {100 * done / total:.0f} %", markup=False)

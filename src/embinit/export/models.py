@@ -93,6 +93,10 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         )
     theirs = _tokens(model, len(layer.weight), embeddings, resize)
     plan = _plan(embeddings, theirs, len(layer.weight), resize)
+    if not plan.into:
+        raise EmbinitError(
+            f"no token of the matrix is in {model}, so no row would change (specials keep theirs); see --resize"
+        )
     if resize:
         _renumber(loaded, theirs.tokens, embeddings)
     expected = _fill(loaded, plan, embeddings, resize)

@@ -115,15 +115,16 @@ class Stack(nn.Module):
 
 
 def pooled(values: Tensor, place: Layout, how: str) -> Tensor:
-    """Return one row a sentence, (members, batch, dim), from packed rows."""
+    """Return one row a sentence, (members, batch, dim), from packed rows; a sentence of no tokens gets zeros."""
     block = padded(values, place)  # (members * batch, longest, dim)
     mask = place.mask[:, :, None]
     if how == "first":
         rows = block[:, 0]
     elif how == "max":
-        rows = block.masked_fill(~mask, float("-inf")).amax(dim=1)
+        rows = block.masked_fill(~mask, torch.finfo(block.dtype).min).amax(dim=1)
     else:
-        rows = (block * mask).sum(dim=1) / mask.sum(dim=1)
+        rows = (block * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+    rows = rows.masked_fill(~mask.any(dim=1), 0.0)
     return rows.view(values.shape[0], place.batch, -1)
 
 

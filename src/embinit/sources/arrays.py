@@ -21,7 +21,7 @@ def read_npy(path: Path, tokens: str | None, wanted: Collection[str] | None, sou
     """Return the rows of an .npy matrix, memory-mapped, with the tokens of the list beside it or named."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # numpy's header parser lets SyntaxError, TokenError and others through
         raise EmbinitError(f"{source} cannot be read as .npy: {error}") from None
     return from_arrays(_listed(path, tokens), matrix, wanted, source, "npy")
 
@@ -31,7 +31,7 @@ def read_npz(path: Path, wanted: Collection[str] | None, source: str) -> Embeddi
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, OSError, KeyError) as error:
+    except Exception as error:
         raise EmbinitError(f"{source} cannot be read as .npz: {error}") from None
     matrices = [array for array in arrays.values() if array.ndim == 2 and array.dtype.kind in "fiu"]
     lists = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind in "US"]

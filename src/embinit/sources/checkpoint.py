@@ -113,7 +113,7 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
         if not hasattr(repository, "path"):
             raise EmbinitError(
                 f"{repository.name} has no safetensors, and {_TORCH} cannot be read in parts: "
-                f"run `hf download {repository.name} --local-dir DIR` and give DIR"
+                f"run `hf download {repository.name.partition('@')[0]} --local-dir DIR` and give DIR"
             )
         return TorchWeights(repository)
     raise EmbinitError(f"{repository.name} holds no weights; looked for *.safetensors, {_INDEX}, {_TORCH}")
@@ -180,13 +180,13 @@ class _Lookup:
 def _composer(table: TokenTable, lookup: _Lookup) -> Any:
     """Return a function that makes a word's vector as the mean of its pieces' vectors, where pieces are known."""
     path = table.tokenizer
-    scheme = scheme_of(token for token in table.tokens if token is not None)
-    if path is None or scheme == "words":
+    if path is None:
         return None
-    before = " " if scheme == "byte-level" else ""  # a word's own first piece carries the space before it
-    ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
 
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
+        scheme = scheme_of(token for token in table.tokens if token is not None)
+        before = " " if scheme == "byte-level" else ""  # a word's own first piece carries the space before it
+        ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
         pieces = [split(before + token) for token in tokens]
         made = np.array([bool(own) and all(piece in ids for piece in own) for own in pieces], dtype=bool)
@@ -219,6 +219,8 @@ def tensor_name(
     inner = config.get("text_config")
     rows = config.get("vocab_size") or (inner.get("vocab_size") if isinstance(inner, dict) else None)
     kind = str(config.get("model_type", ""))
+    if "embeddings" in names and "mapping" in names and len(weights.shape("embeddings")) == 2:
+        return "embeddings"  # model2vec's shared rows, fewer than tokens
     for ending in [*families.get(kind, []), *endings]:
         fitting = [name for name in names if name == ending or name.endswith("." + ending)]
         fitting = [name for name in fitting if _fits(weights.shape(name), rows, tokens)]

@@ -1,7 +1,7 @@
 """fastText's binary model: words, and hashed character n-grams from which words it lacks are made.
 
-The layout follows fastText's own sources (dictionary.cc, densematrix.cc, version 12); the input matrix is
-memory-mapped, so that only the rows that are needed are read.
+The layout follows fastText's own sources (dictionary.cc, densematrix.cc, version 12); of the input matrix only the rows
+that are needed are read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -26,11 +27,29 @@ _END_OF_SENTENCE = b"</s>"
 
 
 @dataclass(frozen=True)
+class _MatrixOnDisk:
+    """Rows read one by one: a memory map would bring in sixteen pages around each, a gigabyte for a few thousand words."""
+
+    path: Path
+    offset: int
+    dim: int
+
+    def read(self, file: IO[bytes], rows: Sequence[int]) -> Matrix:
+        """Return rows in the order given."""
+        width = 4 * self.dim
+        raw = bytearray()
+        for row in rows:
+            file.seek(self.offset + row * width)
+            raw += file.read(width)
+        return np.frombuffer(raw, dtype="<f4").reshape(-1, self.dim)
+
+
+@dataclass(frozen=True)
 class _Model:
     words: dict[bytes, int]
     #: rows of words, before those of n-grams; more than `words` where a word is there twice
     count: int
-    matrix: Matrix  # (words + buckets, dim), memory-mapped
+    matrix: _MatrixOnDisk  # (words + buckets, dim)
     buckets: int
     shortest: int
     longest: int
@@ -52,13 +71,14 @@ class _Model:
 
     def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
         """Return a vector a word, and which words have one that is finite."""
-        vectors = np.zeros((len(words), self.matrix.shape[1]), dtype=np.float32)
+        vectors = np.zeros((len(words), self.matrix.dim), dtype=np.float32)
         made = np.zeros(len(words), dtype=bool)
-        for i, word in enumerate(words):
-            rows = self.rows_of(word)
-            if rows:
-                vectors[i] = self.matrix[rows].sum(axis=0) / len(rows)
-                made[i] = True
+        with self.matrix.path.open("rb", buffering=0) as file:
+            for i, word in enumerate(words):
+                rows = self.rows_of(word)
+                if rows:
+                    vectors[i] = self.matrix.read(file, rows).sum(axis=0) / len(rows)
+                    made[i] = True
         return vectors, made & finite_rows(vectors)
 
 
@@ -72,7 +92,7 @@ def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
         raise EmbinitError(f"{source} is a fastText model that ends inside its dictionary; fetch it again") from None
     targets = None if ask.wanted is None else encoded(ask.wanted)
     stored = [word for word in model.words if targets is None or word in targets][: ask.most]
-    rows = Gatherer(model.matrix.shape[1], len(stored))
+    rows = Gatherer(model.matrix.dim, len(stored))
     for start in range(0, len(stored), 4096):
         part = stored[start : start + 4096]
         vectors, made = model.vectors(part)
@@ -147,7 +167,7 @@ def _opened(path: Path, source: str) -> _Model:
             f"{source} is cut short or damaged: {rows} x {columns} numbers are promised, "
             f"{(len(data) - at) // 4} are there"
         )
-    matrix = np.memmap(path, dtype="<f4", mode="r", offset=at, shape=(rows, columns))
+    matrix = _MatrixOnDisk(path, at, columns)
     index: dict[bytes, int] = {}
     for row, word in enumerate(words[:count]):
         index.setdefault(word, row)

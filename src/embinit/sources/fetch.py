@@ -10,6 +10,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage
@@ -42,7 +43,7 @@ def fetch(entry: Entry, folder: Path, progress: Progress = lambda *_: None, paus
     """Return the file of an entry, downloaded where it is not there; an interrupted download goes on."""
     path = folder / entry.file
     note = folder / f"{entry.file}.json"
-    recorded: dict[str, Any] = json.loads(note.read_text("utf-8")) if note.is_file() else {}
+    recorded = _recorded(note)
     if path.is_file() and recorded:
         if recorded.get("size") != path.stat().st_size:
             raise EmbinitError(f"{path} has changed since it was fetched; remove it and fetch again")
@@ -60,20 +61,46 @@ def fetch(entry: Entry, folder: Path, progress: Progress = lambda *_: None, paus
     expected = entry.sha256 or recorded.get("sha256")
     if expected is not None and sha256 != expected:
         part.unlink()
+        _version_file(part).unlink(missing_ok=True)
         whose = f"published by {entry.published}" if entry.sha256 else "of the first download"
         raise EmbinitError(f"{entry.name}: sha256 is {sha256}, but {expected} was {whose}; the file was not kept")
     checked = "published" if entry.sha256 else "recorded" if recorded else "first"
     if entry.unpack:
-        with gzip.open(part, "rb") as packed, replacing(path) as out:
-            shutil.copyfileobj(packed, out, BUFFER)
+        _unpack(part, path)
         part.unlink()
     else:
         part.replace(path)
+    _version_file(part).unlink(missing_ok=True)
     kept = "recorded" if checked == "first" else checked
     record = {"url": entry.url, "sha256": sha256, "checked": kept, "size": path.stat().st_size}
     with replacing(note) as out:
         out.write(json.dumps(record, indent=2).encode())
     return Fetched(path, sha256, checked, new=True)
+
+
+def _recorded(note: Path) -> dict[str, Any]:
+    """Return what was noted at the first download; nothing where there is no note."""
+    if not note.is_file():
+        return {}
+    try:
+        recorded = json.loads(note.read_text("utf-8"))
+        return {name: recorded[name] for name in ("sha256", "checked", "size")}
+    except (ValueError, KeyError, TypeError):
+        raise EmbinitError(f"{note} is damaged; remove it and fetch again") from None
+
+
+def _unpack(part: Path, path: Path) -> None:
+    with replacing(path) as out:
+        try:
+            with gzip.open(part, "rb") as packed:
+                shutil.copyfileobj(packed, out, BUFFER)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            part.unlink()
+            raise EmbinitError(f"{part} cannot be unpacked and was not kept: {error}") from None
+
+
+def _version_file(part: Path) -> Path:
+    return part.with_name(part.name + ".version")
 
 
 def _address(url: str) -> str:
@@ -93,6 +120,8 @@ def _download(url: str, part: Path, progress: Progress, pause: float) -> None:
             if error.code < 500:
                 raise EmbinitError(f"{url}: the server answered {error.code} {error.reason}") from None
             reason = f"the server answered {error.code}"
+        except ValueError:
+            raise EmbinitError(f"{url} is no address that can be fetched") from None
         except (urllib.error.URLError, HTTPException, ConnectionError, TimeoutError) as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         if attempt + 1 < _TRIES:
@@ -102,7 +131,7 @@ def _download(url: str, part: Path, progress: Progress, pause: float) -> None:
 
 def _continue(url: str, part: Path, progress: Progress) -> bool:
     """Add what is missing to `part`; return whether it is whole."""
-    version = part.with_name(part.name + ".version")
+    version = _version_file(part)
     have = part.stat().st_size if part.is_file() and version.is_file() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "embinit", "Accept-Encoding": "identity"})
     if have:
@@ -112,7 +141,6 @@ def _continue(url: str, part: Path, progress: Progress) -> bool:
         answer = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code == 416 and have and error.headers.get("Content-Range") == f"bytes */{have}":
-            version.unlink()
             return True
         if error.code == 416:
             part.unlink(missing_ok=True)
@@ -122,19 +150,18 @@ def _continue(url: str, part: Path, progress: Progress) -> bool:
         if answer.status != 206:
             have = 0
         size = answer.headers.get("Content-Length")
-        total = have + int(size) if size else None
+        total = have + int(size) if size and size.isdigit() else None
         mark = _version(answer.headers)
         if mark:
             version.write_text(mark, "utf-8")
+        else:
+            version.unlink(missing_ok=True)
         with part.open("ab" if have else "wb") as out:
             while chunk := answer.read(BUFFER):
                 out.write(chunk)
                 have += len(chunk)
                 progress("downloading", have, total)
-    if total is not None and have < total:
-        return False
-    version.unlink(missing_ok=True)
-    return True
+    return total is None or have >= total
 
 
 def _version(headers: HTTPMessage) -> str | None:

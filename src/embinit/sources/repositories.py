@@ -68,7 +68,9 @@ class Hub:
             return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
-                raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error.__cause__ or error)}") from None
+                raise EmbinitError(
+                    f"cannot reach the hub for {self.name}: {_reason(error.__cause__ or error)}"
+                ) from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
             raise EmbinitError(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,8 @@ _LONGEST_HEADER = 100 << 20
 _WIDTH = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "I64": 8, "I32": 4}
 #: Two runs of wanted rows closer than this are read as one: a request costs more than the bytes between them.
 _GAP = 1 << 16
+#: No more than this is held beside the result.
+_MOST = 1 << 22
 
 
 class Bytes(Protocol):
@@ -38,12 +39,23 @@ class LocalBytes:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self._data = np.memmap(path, dtype=np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
-        self.size: int | None = len(self._data)
+        self._path = path
+        self.size: int | None = path.stat().st_size
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from start to end."""
-        return self._data[start:end].tobytes()
+        """Return the bytes from start to end; a memory map would count every page around them."""
+        with self._path.open("rb", buffering=0) as file:
+            file.seek(start)
+            return _whole(file, end - start)
+
+
+def _whole(file: IO[bytes], size: int) -> bytes:
+    """Return so many bytes, or what is left; one unbuffered read may give less than is there."""
+    parts = []
+    while size > 0 and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 class TensorFile:
@@ -93,10 +105,12 @@ class TensorFile:
             raise EmbinitError(f"{self._data.name} is cut short: {name} ends at byte {end} of {self._data.size}")
         ids = np.arange(count) if wanted is None else np.asarray(wanted, dtype=np.int64)
         if len(ids) and not 0 <= ids.min() <= ids.max() < count:
-            raise EmbinitError(f"{self._data.name}: row {ids.min()} or {ids.max()} is asked of {name}, which has {count}")
+            raise EmbinitError(
+                f"{self._data.name}: row {ids.min()} or {ids.max()} is asked of {name}, which has {count}"
+            )
         order = np.unique(ids)
         result = np.empty((len(order), columns), dtype=np.float32)
-        for first, last in _runs(order, max(1, _GAP // width)):
+        for first, last in _runs(order, max(1, _GAP // width), max(1, _MOST // width)):
             low, high = int(order[first]), int(order[last - 1]) + 1
             raw = self._data.read(begin + low * width, begin + high * width)
             if len(raw) < (high - low) * width:
@@ -143,10 +157,13 @@ def _float8(kind: str) -> Matrix:
     return np.where(code < 128, value, -value).astype(np.float32)
 
 
-def _runs(order: npt.NDArray[np.int64], gap: int) -> list[tuple[int, int]]:
-    """Return slices of sorted ids whose neighbours are close; none is longer than 8,192 rows, for memory."""
-    if not len(order):
-        return []
-    cuts = np.flatnonzero(np.diff(order) > gap) + 1
-    edges = [0, *cuts.tolist(), len(order)]
-    return [(start, min(start + 8192, b)) for a, b in pairwise(edges) for start in range(a, b, 8192)]
+def _runs(order: npt.NDArray[np.int64], gap: int, most: int) -> list[tuple[int, int]]:
+    """Return slices of sorted ids whose neighbours are at most `gap` apart, each over at most `most` rows of the file."""
+    runs, first = [], 0
+    breaks = np.flatnonzero(np.diff(order) > gap) + 1
+    for last in [*breaks.tolist(), len(order)]:
+        while first < last:
+            end = min(last, int(np.searchsorted(order, order[first] + most)))
+            runs.append((first, end))
+            first = end
+    return runs

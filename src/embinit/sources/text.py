@@ -39,7 +39,9 @@ def read_text(path: Path, member: str | None, ask: Ask, source: str) -> Embeddin
         while b"\n" not in head and (more := stream.read(_HEAD)):
             head += more
             if len(head) > _LONGEST_LINE:
-                raise EmbinitError(f"{source}, line 1: longer than {_LONGEST_LINE >> 20} MB; expected a token and numbers")
+                raise EmbinitError(
+                    f"{source}, line 1: longer than {_LONGEST_LINE >> 20} MB; expected a token and numbers"
+                )
     layout = layout_of(head, source)
     targets = None if ask.wanted is None else encoded(ask.wanted)
     expected = len(targets) if targets is not None else layout.promised or path.stat().st_size // (8 * layout.dim)
@@ -180,12 +182,12 @@ def _take(
         fields = marks[newlines[regular][:, None] + np.arange(-layout.dim, 1)]
     begins = np.concatenate(([0], marks[newlines][:-1] + 1))
     vectors = decimals(block, fields[:, :-1].ravel() + 1, fields[:, 1:].ravel()).reshape(-1, layout.dim)
-    good = finite_rows(vectors)
+    good = finite = finite_rows(vectors)
     tokens = [block[a:b] for a, b in zip(begins[regular].tolist(), fields[:, 0].tolist(), strict=True)]
     if wanted is not None:
-        good &= np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
+        good = finite & np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
     careful = np.ones(len(newlines), dtype=bool)
-    careful[regular[finite_rows(vectors)]] = False
+    careful[regular[finite]] = False
     places, ends = regular[good], marks[newlines]
     if len(places) < len(tokens):
         tokens, vectors = [tokens[row] for row in np.flatnonzero(good).tolist()], vectors[good]
@@ -240,7 +242,7 @@ def _taken_with_care(
         rows.reject("another width", f"line {at}: {found} numbers, expected {dim}")
     elif not np.isfinite(values).all():
         odd = next(field for field in fields[1:] if not np.isfinite(number(field)))
-        kind = "NaN or infinite" if odd.lower() in _NOT_FINITE else "not a number"
+        kind = "NaN or infinite" if odd.lower() in _NOT_FINITE or np.isinf(number(odd)) else "not a number"
         rows.reject(kind, f"line {at}: {odd[:30].decode('utf-8', 'replace')!r} is {kind}")
     else:
         with np.errstate(over="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,9 @@ def _from_json(content: Any, path: Path) -> TokenTable:
     if isinstance(content, list) and all(isinstance(token, str) for token in content):
         return TokenTable(list(content), frozenset(filter(looks_special, content)))
     if isinstance(content, dict) and isinstance(content.get("tokens"), list):
-        return _from_json(content["tokens"], path)
+        table = _from_json(content["tokens"], path)
+        declared = content.get("specials")
+        return replace(table, specials=table.specials | frozenset(declared if isinstance(declared, list) else ()))
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
         return _from_tokenizer(content, path)
     if isinstance(content, dict) and content and all(map(_is_id, content.values())):

@@ -1,0 +1,54 @@
+"""Trained vectors as a file, and what they say of a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from embinit.files import replacing
+from embinit.types import Matrix, Vocabulary
+
+
+class _Nothing(Exception):
+    """Ends a write that was only tried."""
+
+
+def check_writable(path: Path) -> None:
+    """Raise the error that a write would raise, and change nothing."""
+    with suppress(_Nothing), replacing(path):
+        raise _Nothing
+
+
+def write(path: Path, vocabulary: Vocabulary, vectors: Matrix) -> None:
+    """Write GloVe's text: a token and its numbers a line, with six significant digits, in the vocabulary's order."""
+    line = "%s" + " %.6g" * vectors.shape[1] + "\n"
+    with replacing(path) as out:
+        for token, row in zip(vocabulary.tokens, vectors, strict=True):
+            out.write((line % (token, *row.tolist())).encode())
+
+
+def telling(vocabulary: Vocabulary, number: int) -> list[str]:
+    """Return common words that mean something: of five letters or more, after the commonest hundredth.
+
+    Where these are too few, the commonest of the others follow.
+    """
+    later = vocabulary.tokens[len(vocabulary) // 100 :]
+    chosen = [token for token in later if len(token) >= 5 and token.isalpha()][:number]
+    others = (token for token in vocabulary.tokens if token not in chosen)
+    return [*chosen, *others][:number]
+
+
+def nearest(vocabulary: Vocabulary, vectors: Matrix, words: Sequence[str], number: int) -> dict[str, list[str]]:
+    """Return for each word the nearest others by cosine, nearest first."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0, lengths, 1)
+    found = {}
+    for word in words:
+        here = vocabulary.index[word]
+        closeness = unit @ unit[here]
+        order = np.argsort(-closeness, kind="stable")
+        found[word] = [vocabulary.tokens[row] for row in order[: number + 1] if row != here][:number]
+    return found

@@ -1,0 +1,1 @@
+"""Training: batches, the step, the loop, scores."""

@@ -1,0 +1,154 @@
+"""Arrays with a token list beside them, and model2vec's folders."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from embinit.errors import EmbinitError
+from embinit.sources.loading import load
+
+from .folders import TOKENS, checkpoint, float32, matrix, safetensors
+
+M = matrix()
+
+
+@pytest.fixture
+def npy(tmp_path):
+    np.save(tmp_path / "m.npy", M)
+    return tmp_path / "m.npy"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("m.npy.tokens.json", json.dumps(TOKENS)),
+        ("m.tokens.json", json.dumps({"tokens": TOKENS})),
+        ("m.vocab.txt", "\n".join(TOKENS)),
+        ("m.txt", "\n".join(TOKENS) + "\n"),
+        ("vocab.txt", "\r\n".join(TOKENS)),
+        ("tokenizer.json", json.dumps({"model": {"vocab": {token: i for i, token in enumerate(TOKENS)}}})),
+    ],
+)
+def test_npy_with_a_list_beside_it(name, content, npy):
+    npy.with_name(name).write_text(content)
+    found = load(npy, wanted={"dog", "cat"})
+    assert dict(zip(found.tokens, found.vectors.tolist(), strict=True)) == {"cat": M[5].tolist(), "dog": M[7].tolist()}
+    assert list(load(npy).tokens) == TOKENS
+    assert list(load(npy, most=2).tokens) == TOKENS[:2]
+
+
+def test_npy_with_a_named_list(npy):
+    npy.with_name("words").write_text("\n".join(TOKENS))
+    assert list(load(f"{npy}::words").tokens) == TOKENS
+    with pytest.raises(EmbinitError, match="no such token list: other"):
+        load(f"{npy}::other")
+
+
+def test_npy_without_a_list_says_what_to_put_beside_it(npy):
+    with pytest.raises(EmbinitError, match=r"comes without tokens: put m\.tokens\.json beside it"):
+        load(npy)
+
+
+def test_a_list_of_another_length_is_an_error(npy):
+    npy.with_name("vocab.txt").write_text("a\nb\n")
+    with pytest.raises(EmbinitError, match="2 tokens for 8 rows"):
+        load(npy)
+
+
+def test_a_pickle_in_npy_is_refused(tmp_path):
+    np.save(tmp_path / "m.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    (tmp_path / "vocab.txt").write_text("a\n")
+    with pytest.raises(EmbinitError, match=r"cannot be read as \.npy"):
+        load(tmp_path / "m.npy")
+
+
+def test_npz_holds_both(tmp_path):
+    np.savez(tmp_path / "m.npz", vectors=M.astype(np.float64), words=np.array(TOKENS))
+    found = load(tmp_path / "m.npz")
+    assert list(found.tokens) == TOKENS
+    np.testing.assert_array_equal(found.vectors, M)
+    np.savez(tmp_path / "m.npz", first=M, second=M)
+    with pytest.raises(EmbinitError, match="holds first, second; expected one matrix"):
+        load(tmp_path / "m.npz")
+
+
+def test_a_lone_safetensors_file(tmp_path):
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(safetensors(float32(weight=M, other=matrix(seed=1), bias=M[0])))
+    (tmp_path / "m.tokens.json").write_text(json.dumps(TOKENS))
+    with pytest.raises(EmbinitError, match="holds 2 matrices; name one as"):
+        load(path)
+    np.testing.assert_array_equal(load(f"{path}::weight", wanted={"dog"}).vectors, M[[7]])
+    with pytest.raises(EmbinitError, match="no matrix 'wait'"):
+        load(f"{path}::wait")
+
+
+# ---------------------------------------------------------------- objects
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [M, torch.from_numpy(M), torch.nn.Embedding.from_pretrained(torch.from_numpy(M))],
+    ids=["array", "tensor", "layer"],
+)
+def test_an_object_with_its_tokens(thing):
+    found = load(thing, tokens=TOKENS, wanted={"dog"})
+    assert (list(found.tokens), found.vectors.tolist()) == (["dog"], [M[7].tolist()])
+    assert len(load(thing, tokens=TOKENS, most=3)) == 3
+    with pytest.raises(EmbinitError, match="comes without tokens"):
+        load(thing)
+
+
+def test_duplicates_and_nan_rows_are_counted():
+    broken = M.copy()
+    broken[2] = np.nan
+    found = load(broken, tokens=[*TOKENS[:7], TOKENS[0]])
+    assert list(found.tokens) == [TOKENS[0], TOKENS[1], *TOKENS[3:7]]
+    np.testing.assert_array_equal(found.vectors[0], M[0])
+    assert found.origin.counts == {"rows": 8, "duplicates": 1, "rejected": 1, "rejected: NaN or infinite": 1}
+
+
+@pytest.mark.parametrize(
+    "thing", [3, [1.0, 2.0], np.zeros(3), np.array([["a"]])], ids=["number", "list", "1-D", "text"]
+)
+def test_what_cannot_be_vectors_is_an_error(thing):
+    with pytest.raises(EmbinitError):
+        load(thing, tokens=["a"])
+
+
+def test_embeddings_pass_through():
+    found = load(M, tokens=TOKENS)
+    assert load(found) is found
+
+
+# ---------------------------------------------------------------- model2vec
+
+
+@pytest.mark.parametrize("inner", ["", "0_StaticEmbedding"], ids=["model2vec", "sentence-transformers"])
+def test_model2vec_folder(inner, tmp_path):
+    checkpoint(tmp_path / inner, {"embeddings": M}, {"model_type": "model2vec"})
+    np.testing.assert_array_equal(load(tmp_path).vectors, M)
+
+
+def test_model2vec_mapping_and_weights_are_seen_through(tmp_path):
+    """Tokens share three rows through `mapping`, and each has a weight of its own."""
+    shared, mapping = matrix(3), np.array([0, 1, 2, 0, 1, 2, 0, 1])
+    weights = np.linspace(0.5, 2, 8)
+    checkpoint(tmp_path, {}, {"model_type": "model2vec"})
+    tensors = {
+        **float32(embeddings=shared),
+        "mapping": ("I64", (8,), mapping.astype("<i8").tobytes()),
+        "weights": ("F64", (8,), weights.astype("<f8").tobytes()),
+    }
+    (tmp_path / "model.safetensors").write_bytes(safetensors(tensors))
+    expected = shared[mapping] * weights[:, None].astype(np.float32)
+    np.testing.assert_allclose(load(f"{tmp_path}::embeddings").vectors, expected, rtol=1e-6)
+    np.testing.assert_allclose(load(tmp_path).vectors, expected, rtol=1e-6)
+
+
+def test_a_mapping_beyond_the_rows_is_an_error(tmp_path):
+    checkpoint(tmp_path, {"embeddings": matrix(3), "mapping": np.full(8, 5.0)}, {"model_type": "model2vec"})
+    with pytest.raises(EmbinitError, match="which has 3"):
+        load(f"{tmp_path}::embeddings")

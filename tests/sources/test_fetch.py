@@ -1,0 +1,208 @@
+"""Downloads over loopback: whole or absent, resumed, and checked."""
+
+import gzip
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.sources.catalogue import Entry
+from embinit.sources.fetch import fetch
+from embinit.sources.loading import load
+
+from .servers import Served, serving
+
+DATA = np.random.default_rng(0).bytes(100_000)
+SHA = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@pytest.fixture
+def served():
+    with serving(Served({"v.txt": DATA})) as running:
+        yield running
+
+
+def entry(served: Served, file: str = "v.txt", **fields: object) -> Entry:
+    return Entry("glove:test", f"{served.url}/{file}", **fields)
+
+
+def get(served: Served, folder, **fields: object):
+    return fetch(entry(served, **fields), folder, pause=0)
+
+
+def names(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_whole_download(served, tmp_path):
+    steps = []
+    got = fetch(entry(served), tmp_path / "new" / "folder", lambda *step: steps.append(step))
+    assert got.path.read_bytes() == DATA
+    assert (got.sha256, got.checked, got.new) == (SHA, "first", True)
+    assert names(got.path.parent) == {"v.txt", "v.txt.json"}
+    assert ("downloading", 100_000, 100_000) in steps
+    assert ("checking", 100_000, 100_000) in steps
+
+
+def test_what_is_there_is_not_fetched_again(served, tmp_path):
+    get(served, tmp_path)
+    again = get(served, tmp_path)
+    assert (again.new, again.checked, again.sha256) == (False, "recorded", SHA)
+    assert len(served.asked) == 1
+
+
+def test_a_file_that_was_changed_is_an_error(served, tmp_path):
+    get(served, tmp_path).path.write_bytes(b"shorter")
+    with pytest.raises(EmbinitError, match="has changed since it was fetched"):
+        get(served, tmp_path)
+
+
+def test_a_broken_connection_is_resumed(served, tmp_path):
+    served.cuts = [30_000, 20_000]
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    assert [size for _, _, size in served.asked] == [30_000, 20_000, 50_000]
+
+
+def test_an_interrupted_download_goes_on_in_the_next_run(served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(DATA[:60_000])
+    (tmp_path / "v.txt.part.version").write_text(served.tag("v.txt"))
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    assert served.sent("v.txt") == 40_000
+    assert names(tmp_path) == {"v.txt", "v.txt.json"}
+
+
+def test_a_download_interrupted_after_its_last_byte_is_not_repeated(served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(DATA)
+    (tmp_path / "v.txt.part.version").write_text(served.tag("v.txt"))
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    assert served.sent("v.txt") == 0
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(DATA + b"more")
+    (tmp_path / "v.txt.part.version").write_text(served.tag("v.txt"))
+    assert get(served, tmp_path).path.read_bytes() == DATA
+
+
+def test_another_version_starts_anew(served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(b"x" * 60_000)
+    (tmp_path / "v.txt.part.version").write_text('"an older version"')
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    assert served.sent("v.txt") == 100_000
+
+
+def test_a_part_of_unknown_version_starts_anew(served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(b"x" * 60_000)
+    assert get(served, tmp_path).path.read_bytes() == DATA
+
+
+def test_a_server_without_ranges_starts_anew(served, tmp_path):
+    served.ranges, served.cuts = False, [30_000]
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    assert [size for _, _, size in served.asked] == [30_000, 100_000]
+
+
+def test_errors_of_the_server(served, tmp_path):
+    with pytest.raises(EmbinitError, match="the server answered 404"):
+        get(served, tmp_path, file="absent.txt")
+    assert len(served.asked) == 1
+    served.failures = [500, 503]
+    assert get(served, tmp_path).path.read_bytes() == DATA
+    served.failures = [500] * 5
+    with pytest.raises(EmbinitError, match=r"answered 500, 5 times; run the same command again"):
+        get(served, tmp_path, file="other.txt")
+
+
+def test_a_dead_server(tmp_path):
+    with serving(Served()) as running:
+        pass
+    with pytest.raises(EmbinitError, match="refused"):
+        get(running, tmp_path)
+    assert names(tmp_path) == set()
+
+
+def test_a_folder_that_cannot_be_written(served, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EmbinitError, match="cannot write"):
+        get(served, tmp_path / "file" / "folder")
+
+
+# ---------------------------------------------------------------- checksums
+
+
+def test_a_published_checksum_is_compared(served, tmp_path):
+    assert get(served, tmp_path, sha256=SHA, published="a paper").checked == "published"
+    assert get(served, tmp_path, sha256=SHA, published="a paper").checked == "published"
+
+
+def test_a_wrong_checksum_keeps_no_file(served, tmp_path):
+    with pytest.raises(EmbinitError, match=rf"sha256 is {SHA}, but {'0' * 64} was published by a paper; .* not kept"):
+        get(served, tmp_path, sha256="0" * 64, published="a paper")
+    assert names(tmp_path) == set()
+
+
+def test_without_a_published_checksum_the_first_one_counts(served, tmp_path):
+    get(served, tmp_path).path.unlink()
+    assert get(served, tmp_path).checked == "recorded"
+    get(served, tmp_path).path.unlink()
+    served.files["v.txt"] = b"something else"
+    with pytest.raises(EmbinitError, match="was of the first download"):
+        get(served, tmp_path)
+    assert names(tmp_path) == {"v.txt.json"}
+
+
+@pytest.mark.parametrize("note", ["{", "[]", "{}", '"x"', '{"size": 3}'])
+def test_a_damaged_note_is_an_error(note, served, tmp_path):
+    (tmp_path / "v.txt.json").write_text(note)
+    with pytest.raises(EmbinitError, match=r"v\.txt\.json is damaged"):
+        get(served, tmp_path)
+
+
+# ---------------------------------------------------------------- unpacking, mirrors, loading
+
+
+def test_unpacking(served, tmp_path):
+    packed = gzip.compress(DATA)
+    served.files["m.bin.gz"] = packed
+    got = get(served, tmp_path, file="m.bin.gz", unpack=True)
+    assert (got.path.name, got.path.read_bytes()) == ("m.bin", DATA)
+    assert got.sha256 == hashlib.sha256(packed).hexdigest()
+    assert names(tmp_path) == {"m.bin", "m.bin.json"}
+
+
+@pytest.mark.parametrize("data", [b"no gzip", gzip.compress(DATA)[:5000]], ids=["another kind", "cut"])
+def test_what_cannot_be_unpacked_is_not_kept(data, served, tmp_path):
+    served.files["m.bin.gz"] = data
+    with pytest.raises(EmbinitError, match="cannot be unpacked and was not kept"):
+        get(served, tmp_path, file="m.bin.gz", unpack=True)
+    assert not {"m.bin", "m.bin.gz.part"} & names(tmp_path)
+
+
+def test_a_mirror_is_asked_instead(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBINIT_MIRROR", f"{served.url}/mirror/")
+    served.files["mirror/glove.zip"] = b"mirrored"
+    got = fetch(Entry("glove:test", "https://example.invalid/data/glove.zip"), tmp_path, pause=0)
+    assert got.path.read_bytes() == b"mirrored"
+    assert json.loads((tmp_path / "glove.zip.json").read_text())["url"] == "https://example.invalid/data/glove.zip"
+
+
+def test_a_mirror_that_is_no_address(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBINIT_MIRROR", "mirror.example")
+    with pytest.raises(EmbinitError, match=r"mirror\.example/glove\.zip is no address"):
+        fetch(Entry("glove:test", "https://example.invalid/glove.zip"), tmp_path, pause=0)
+
+
+def test_what_was_fetched_loads_by_name(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBINIT_CACHE", str(tmp_path))
+    with pytest.raises(EmbinitError, match="run: embinit fetch fasttext:de"):
+        load("fasttext:de")
+    served.files["cc.de.300.vec.gz"] = gzip.compress(b"2 3\nder 1 2 3\ndie 4 5 6\n")
+    fetch(entry(served, "cc.de.300.vec.gz"), tmp_path)
+    assert list(load("fasttext:de").tokens) == ["der", "die"]

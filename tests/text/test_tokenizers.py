@@ -1,0 +1,107 @@
+"""Tokenizers by name, and what is said where one is not there."""
+
+import importlib
+
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from embinit.errors import EmbinitError, MissingExtra
+from embinit.text.tokenizers import subword, tokenizer
+
+WORDPIECE = ["[UNK]", "[CLS]", "[SEP]", "the", "cat", "##s", "sat"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A tokenizer.json that pads, cuts and adds specials, none of which belongs into a word's pieces."""
+    made = Tokenizer(models.WordPiece({token: i for i, token in enumerate(WORDPIECE)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    made.enable_padding(length=16)
+    made.enable_truncation(2)
+    made.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+def split(spec: str, *lines: str) -> list[list[str]]:
+    return list(tokenizer(spec)(lines))
+
+
+def test_whitespace():
+    assert split("whitespace", " the cat,  sat\n", "", "a\u00a0b\tc") == [["the", "cat,", "sat"], [], ["a", "b", "c"]]
+
+
+def test_spacy():
+    assert split("spacy:en", "Don't stop.") == [["Do", "n't", "stop", "."]]
+    assert split("spacy:de", "z.B. heute.") == [["z.B.", "heute", "."]]
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_tokenizer_json(what, saved):
+    path = saved if what == "file" else saved.parent
+    assert split(str(path), "the cats sat", "dog") == [["the", "cat", "##s", "sat"], ["[UNK]"]]
+    assert subword(path)("the cats sat") == ["the", "cat", "##s", "sat"]
+
+
+def test_a_wordpiece_list(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECE))
+    assert subword(tmp_path)("The cats") == ["the", "cat", "##s"]
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert subword(tmp_path)("The cats") == ["[UNK]", "cat", "##s"]
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "vocab.txt").write_text("\n".join([*WORDPIECE, "The"]))
+    assert subword(tmp_path / "vocab.txt")("The cats") == ["The", "cat", "##s"]
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(("spec", "close"), [("whitespaces", "whitespace"), ("spacy-en", "spacy:en")])
+def test_an_unknown_tokenizer_gives_a_close_name(spec, close):
+    with pytest.raises(EmbinitError, match=f"unknown tokenizer '{spec}'; did you mean '{close}'"):
+        tokenizer(spec)
+
+
+def test_an_unknown_language():
+    with pytest.raises(EmbinitError, match="spaCy has no tokenizer for language 'qq'"):
+        tokenizer("spacy:qq")
+
+
+def test_a_folder_without_a_tokenizer(tmp_path):
+    with pytest.raises(EmbinitError, match=r"holds no tokenizer\.json and no vocab\.txt"):
+        tokenizer(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("tokenizer.json", b"{}"), ("tokenizer.json", b"\xff"), ("vocab.txt", b"a\xff\n")]
+)
+def test_a_file_that_is_no_tokenizer(name, data, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(EmbinitError, match=f"{name} is no tokenizer that can be read"):
+        tokenizer(str(tmp_path))
+
+
+def test_an_odd_configuration_is_an_error(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECE))
+    (tmp_path / "tokenizer_config.json").write_text("[")
+    with pytest.raises(EmbinitError, match=r"tokenizer_config\.json cannot be read as JSON"):
+        tokenizer(str(tmp_path))
+
+
+@pytest.mark.parametrize(("module", "extra"), [("spacy", "spacy"), ("tokenizers", "hf")])
+def test_a_missing_extra_gives_the_line_that_installs_it(module, extra, saved, monkeypatch):
+    def absent(name: str, package: str | None = None):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(MissingExtra, match=rf"needs {module}: pip install 'embinit\[{extra}\]'"):
+        tokenizer("spacy:en" if module == "spacy" else str(saved))
+
+
+def test_an_extra_that_is_broken_inside_is_not_called_missing(monkeypatch):
+    def broken(name: str, package: str | None = None):
+        raise ModuleNotFoundError("No module named 'numpy.core'", name="numpy.core")
+
+    monkeypatch.setattr(importlib, "import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match=r"numpy\.core"):
+        tokenizer("spacy:en")
