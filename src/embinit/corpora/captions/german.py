@@ -76,8 +76,7 @@ def _passive(caption: Caption) -> str:
     first = clause.subject.first if isinstance(clause.subject, Both) else clause.subject
     definite = first.determiner == "the" and not first.group
     parts = [thing(clause.object, NOM), "werden" if several(clause.object) else "wird", join("von", agent, definite)]
-    middle = middle(clause, skip_object=True)
-    return " ".join([*parts, *middle, clause.verb.de[clause.de].participle])
+    return " ".join([*parts, *middle(clause, skip_object=True), clause.verb.de[clause.de].participle])
 
 
 def _there_is(caption: Caption) -> str:

@@ -25,8 +25,8 @@ _ADJECTIVES = {
 }
 #: Synonyms: the first of a list is taken this often.
 _FIRST = 0.8
+#: What can be his or hers, and what people have along.
 _OWNED = frozenset({"clothes", "pet", "family", "companion", "belonging"})
-
 _ALONG = frozenset({"bag", "umbrella", "camera", "backpack", "basket", "suitcase", "bicycle"})
 #: What several people have one each of.
 _EACH = frozenset({"clothes", "rideable", "mount"})
@@ -76,12 +76,12 @@ class Scene:
             it.determiner, it.number = "number", numerals().draw(self.roll)
         return it
 
-    def subject(self, verb: Verb, many: bool = False) -> Thing | Both:
+    def subject(self, verb: Verb) -> Thing | Both:
         """Return someone who does this."""
         bag = nouns_for(verb.who, self.topic.name)
         noun, only_plural = bag.draw(self.roll)
         roll = self.roll()
-        many = many or "many" in verb.flags
+        many = "many" in verb.flags
         unit = "unit" in noun.tags or "unit_audience" in noun.tags
         it: Thing
         if roll < (0.45 if many and not unit else 0.07):
@@ -112,12 +112,7 @@ class Scene:
         roll = self.roll()
         if "plain" in verb.flags or roll > (0.5 if it.noun.kind == "person" else 0.1):
             return None
-        if (
-            it.noun.kind == "person"
-            and roll < 0.34
-            and "garment" not in verb.object
-            and not it.noun.tags & {"infant", "unit"}
-        ):
+        if roll < 0.34 and "garment" not in verb.object and self.dressed(it):
             return self.worn(it)
         if it.noun.kind == "person" and roll < 0.4 and not it.group and "infant" not in it.noun.tags:
             along = _ALONG if self.roll() < 0.6 else frozenset({"dog"})
@@ -128,6 +123,10 @@ class Scene:
         if clause is not None and "still" in clause.verb.flags:
             clause.place = None
         return None if clause is None else Doing(clause, None, "ing" if self.roll() < 0.3 else "who", "who")
+
+    def dressed(self, it: Thing) -> bool:
+        """Return whether one can say what they wear."""
+        return it.noun.kind == "person" and not it.noun.tags & {"infant", "unit"}
 
     def worn(self, it: Thing) -> Doing:
         """Return what someone wears."""
@@ -162,12 +161,10 @@ class Scene:
                 return self.clause(verb, it, short=True)
         return None
 
-    def clause(
-        self, verb: Verb, subject: Thing | Both | None = None, short: bool = False, many: bool = False
-    ) -> Clause:
+    def clause(self, verb: Verb, subject: Thing | Both | None = None, short: bool = False) -> Clause:
         """Return a whole clause; a short one has no adverb, tool or time."""
         roll = self.roll
-        who = self.subject(verb, many) if subject is None else subject
+        who = self.subject(verb) if subject is None else subject
         it = Clause(who, verb, self.which(len(verb.en)), self.which(len(verb.de)), place_late=roll() < 0.5)
         if verb.object:
             it.object = self.object(verb, who)
@@ -188,7 +185,7 @@ class Scene:
     def describe(self, it: Clause, whom: Thing) -> None:
         """Say more of the one it is done to, where the clause has room for it."""
         roll = self.roll()
-        if roll < 0.22 and "infant" not in whom.noun.tags and whom.noun.kind == "person":
+        if roll < 0.22 and self.dressed(whom):
             whom.attribute = self.worn(whom)
         elif roll > 0.7 and not (it.place or it.direction or it.tool or it.verb.de[it.de].prefix):
             clause = self.about(whom, it.verb, "base" if self.roll() < 0.6 else "still", plain=True)
@@ -220,12 +217,14 @@ class Scene:
         return nouns_for(tags, self.topic.name).draw(self.roll)[0]
 
     def object(self, verb: Verb, who: Thing | Both) -> Thing:
-        """Return what it is done to; never what does it."""
+        """Return what it is done to; not what does it, if that can be helped."""
         doers = {who.noun} if isinstance(who, Thing) else {who.first.noun, who.second.noun}
+        hers = isinstance(who, Both) or who.sex in ("f", "p")
         noun, only_plural = nouns_for(verb.object, self.topic.name).draw(self.roll)
-        while noun in doers or ("womenswear" in noun.tags and isinstance(who, Thing) and who.sex not in ("f", "p")):
+        for _ in range(4):
+            if noun not in doers and (hers or "womenswear" not in noun.tags):
+                break
             noun, only_plural = nouns_for(verb.object, self.topic.name).draw(self.roll)
-            doers = set()
         if "bare" in verb.flags:
             return self.thing(noun, "plain", "a")
         owner = "p" if isinstance(who, Both) else who.sex

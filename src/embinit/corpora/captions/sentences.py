@@ -55,7 +55,7 @@ def _shaped(scene: Scene, pattern: Pattern, clause: Clause) -> Caption:
     if pattern in ("and", "purpose", "place first") and isinstance(clause.subject, Thing) and _busy(clause.subject):
         clause.subject.attribute = None
     if pattern == "place first" and clause.place is None and clause.direction is None:
-        clause.place = scene.where("at", clause.object)
+        clause.place = scene.where("at", clause.object, clause.subject)
     if pattern == "place first" and clause.place is not None and "plain" not in clause.verb.flags:
         return Caption(pattern, topic, clause)
     if pattern == "time first":
@@ -79,18 +79,18 @@ def _shaped(scene: Scene, pattern: Pattern, clause: Clause) -> Caption:
             return Caption(pattern, topic, clause, reason=scene.phrase(reason))
     it = clause.object
     if pattern == "passive" and it is not None and clause.verb.en[clause.en][3] and it.determiner != "owner":
-        return _passive(scene, clause, it)
+        return _passive(scene, clause)
     if pattern == "whom" and it is not None and _can_be_shown(clause, it):
         clause.adverb = clause.time = it.attribute = None
         return Caption(pattern, topic, clause, shown=it, way=scene.roll())
     if pattern == "where" and clause.place is not None and clause.place.thing.determiner == "a":
         clause.adverb = clause.time = None
         return Caption(pattern, topic, clause, shown=clause.place.thing, way=scene.roll())
-    if pattern == "participle" and isinstance(clause.subject, Thing) and isinstance(clause.subject.attribute, Doing):
-        if _busy(clause.subject):
-            pattern = "plain"
-        else:
-            clause.subject.attribute.en = "short"
+    attribute = clause.subject.attribute if isinstance(clause.subject, Thing) else None
+    if pattern == "participle" and isinstance(attribute, Doing):
+        # Two -ing forms in a row read badly.
+        pattern = "plain" if attribute.worn is None else pattern
+        attribute.en = attribute.en if attribute.worn is None else "short"
     return Caption(pattern if pattern in ("simple", "participle") else "plain", topic, clause)
 
 
@@ -108,7 +108,7 @@ def _busy(it: Thing) -> bool:
     return isinstance(it.attribute, Doing) and it.attribute.worn is None
 
 
-def _passive(scene: Scene, clause: Clause, it: Thing) -> Caption:
+def _passive(scene: Scene, clause: Clause) -> Caption:
     verb = clause.verb
     ok = bool(verb.de[clause.de].participle) and not clause.receiver and "silent" not in verb.flags
     if not ok or clause.direction is not None or (isinstance(clause.subject, Thing) and clause.subject.group):
@@ -126,7 +126,7 @@ def _shown(scene: Scene, pattern: Pattern) -> Caption:
         noun, key = scene.draw(frozenset({"animal"})), "at"
     many = scene.roll() < 0.25 or only_plural
     it = scene.counted(noun, "subject", 0.8) if many else scene.thing(noun, "subject", "a")
-    if noun.kind == "person" and scene.roll() < 0.4 and not noun.tags & {"infant", "unit"}:
+    if scene.dressed(it) and scene.roll() < 0.4:
         it.attribute = scene.worn(it)
     place = scene.where(key, it)
     return Caption(pattern, scene.topic, shown=it, place=place)
