@@ -106,7 +106,7 @@ class Bar:
         watched = self._screen.is_terminal
         self._progress = progress.Progress(*columns, console=self._screen, disable=not watched, transient=True)
         self._task = self._progress.add_task(name, total=None)
-        self._what, self._tenth = "", 0
+        self._done = self._tenth = 0
         self._unit = unit
 
     def __enter__(self) -> Bar:
@@ -119,8 +119,9 @@ class Bar:
     def update(self, what: str, done: int, total: int | None) -> None:
         """Show how far the work is."""
         self._progress.update(self._task, description=f"{self._name}: {what}", completed=done, total=total)
-        if what != self._what:
-            self._what, self._tenth = what, 0
+        if done < self._done:  # the next phase begins
+            self._tenth = 0
+        self._done = done
         if not self._screen.is_terminal and total and done * 10 // total > self._tenth:
             self._tenth = done * 10 // total
             self._screen.print(f"{self._name}: {what}, {10 * self._tenth} % of {total:,} {self._unit}", markup=False)
