@@ -104,6 +104,9 @@ def test_vocabulary_comes_from_training_alone(tmp_path: Path) -> None:
         "empty": 0,
     }
     assert prepared.references("valid") == ["y"]
+    assert prepared.reference_tokens("valid") == [["y"]]
+    with pytest.raises(EmbinitError, match="no references for train"):
+        prepared.references("train")
 
 
 def test_two_sentences_are_joined_by_eos(tmp_path: Path) -> None:

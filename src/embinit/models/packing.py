@@ -56,7 +56,9 @@ def layout(lengths: Lengths, room: int, longest: int, device: Any) -> Layout:
         )
     starts = ends - lengths
     places = np.arange(room)
-    sentence = (places[None, None, :] >= ends[:, :, None]).sum(axis=1)  # (members, room)
+    sentence = np.full((members, room), batch)
+    for member, own in enumerate(lengths):
+        sentence[member, : ends[member, -1]] = np.repeat(np.arange(batch), own)
     real = sentence < batch
     sentence = np.minimum(sentence, batch - 1)
     position = np.where(real, places[None] - np.take_along_axis(starts, sentence, axis=1), 0)

@@ -127,7 +127,7 @@ class _Work:
 
     def write(self, folder: Path, split: str, side: str, vocabulary: Vocabulary) -> dict[str, int]:
         """Write one side of a split, and return what was counted."""
-        rows = self._train.pop(side) if split == "train" else self._tokens(split, side)
+        rows = self._train.pop(side) if split == "train" else list(self._tokens(split, side))
         index = vocabulary.index
         numbers = [np.array([index.get(token, _UNKNOWN) for token in tokens], dtype=np.int64) for tokens in rows]
         lengths = np.array([len(row) for row in numbers], dtype=np.int64)
@@ -135,6 +135,9 @@ class _Work:
         small = np.uint16 if len(vocabulary) <= 1 << 16 else np.uint32
         np.save(folder / f"{split}.{side}.ids.npy", ids.astype(small))
         np.save(folder / f"{split}.{side}.offsets.npy", np.concatenate(([0], np.cumsum(lengths))))
+        if side == "target" and split != "train":
+            references = {"texts": self._corpus.splits[split].texts[1], "tokens": rows}
+            _write_json(folder / f"{split}.references.json", references)
         self._write_rest(folder, split, side, vocabulary)
         unknown = int((ids == _UNKNOWN).sum())
         return {
@@ -148,13 +151,14 @@ class _Work:
         rows: Split = self._corpus.splits[split]
         if rows.labels is not None:
             np.save(folder / f"{split}.labels.npy", rows.labels)
-        if side == "target":
-            text = json.dumps(rows.texts[1], ensure_ascii=False)
-            (folder / f"{split}.references.json").write_text(text, encoding="utf-8")
         if split == "train":
             counts = vocabulary.counts.tolist() if vocabulary.counts is not None else []
             content = {"tokens": vocabulary.tokens, "counts": counts, "specials": sorted(vocabulary.specials)}
-            (folder / f"{side}.vocabulary.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+            _write_json(folder / f"{side}.vocabulary.json", content)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
 def _sources(corpus: Corpus) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """A prepared task, memory-mapped: token ids with offsets, labels, references, vocabularies.
 
-The folder holds plain files. For each split and side `SPLIT.SIDE.ids.npy` has all ids in a row and `SPLIT.SIDE.offsets.npy`
-where each sentence begins (one more than there are sentences); there is no padding and no `<bos>` or `<eos>` around a
-sentence. `SPLIT.labels.npy` has labels, `SPLIT.references.json` the target side as text, `SIDE.vocabulary.json` tokens and
-counts, `manifest.json` where all of it came from.
+The folder holds plain files. For each split and side `SPLIT.SIDE.ids.npy` has all ids in a row and
+`SPLIT.SIDE.offsets.npy` where each sentence begins (one more than there are sentences); there is no padding and no
+`<bos>` or `<eos>` around a sentence. `SPLIT.labels.npy` has labels, `SPLIT.references.json` the target side as text and as
+tokens (not of training), `SIDE.vocabulary.json` tokens and counts, `manifest.json` where all of it came from.
 """
 
 from __future__ import annotations
@@ -86,9 +86,20 @@ class Prepared:
         return np.asarray(self._array(split, "labels", None))
 
     def references(self, split: str) -> list[str]:
-        """Return the target side of a split as it was written, for scoring."""
+        """Return the target side of a split as it was written, for scoring; training has none."""
+        return list(self._references(split)["texts"])
+
+    def reference_tokens(self, split: str) -> list[list[str]]:
+        """Return the target side of a split as tokens, rare ones too, for scoring over the model's own tokens."""
+        return list(self._references(split)["tokens"])
+
+    def _references(self, split: str) -> dict[str, Any]:
         self._array_name(split, None)
-        return list(json.loads((self.path / f"{split}.references.json").read_text("utf-8")))
+        path = self.path / f"{split}.references.json"
+        if not path.is_file():
+            raise EmbinitError(f"{self.path} has no references for {split}")
+        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return content
 
     def _array(self, split: str, name: str, side: str | None) -> npt.NDArray[Any]:
         self._array_name(split, side)
