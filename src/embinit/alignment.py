@@ -213,6 +213,8 @@ def _with_rows(aligned: Aligned, places: Sequence[int], vectors: Matrix, made: F
 def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed: int) -> Aligned:
     if project is not None and project not in get_args(Projection):
         raise EmbinitError(f"unknown projection {project!r}{closest(project, get_args(Projection))}")
+    if project is not None and dim is None:
+        raise EmbinitError("a projection needs the dimension to go to: dim=")
     if dim is None or dim == aligned.dim:
         return aligned
     if dim < 1:
@@ -235,7 +237,7 @@ def _reshaped(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
             raise EmbinitError(f"padding cannot take {have} dimensions to {dim}; use project=pca or orthogonal")
         return np.pad(rows, ((0, 0), (0, dim - have)))
     if project == "orthogonal":
-        # Orthonormal rows or columns: lengths and angles are kept when growing, and kept on average when shrinking.
+        # Orthonormal rows or columns: growing keeps lengths and angles, shrinking keeps σ and, roughly, angles.
         square = stream(seed, "orthogonal projection").standard_normal((max(have, dim), min(have, dim)))
         basis = np.linalg.qr(square)[0]
         return as_matrix(rows.astype(np.float64) @ (basis.T if dim > have else basis))

@@ -16,10 +16,6 @@ class MissingExtra(EmbinitError, ImportError):
     """A library of an optional extra is not installed."""
 
 
-class EmbinitWarning(UserWarning):
-    """Something that was counted and does not stop the work, but that a person should read."""
-
-
 def closest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?`, or the choices where nothing is close."""
     choices = sorted(known)

@@ -44,6 +44,8 @@ def _from_folder(path: Path) -> Host:
         config: dict[str, Any] = json.loads((path / "config.json").read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise EmbinitError(f"{path}/config.json cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise EmbinitError(f"{path}/config.json is no map of settings")
     kind = str(config.get("model_type", ""))
     known = next((name for name, kinds in _data()["model_types"].items() if kind in kinds), None)
     if known is None:
@@ -54,7 +56,7 @@ def _from_folder(path: Path) -> Host:
     named = str(config.get("dtype") or config.get("torch_dtype") or "")
     if named in ("float32", "bfloat16", "float16"):
         numbers = named  # type: ignore[assignment]
-    initial = config.get("initializer_range", config.get("init_std", base.initial))
+    initial = config.get("initializer_range") or config.get("init_std") or base.initial
     return replace(
         base,
         name=f"{path.name} ({kind})",

@@ -42,7 +42,7 @@ class Origin:
     examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Embeddings:
     """Tokens with their vectors, finite and without duplicates, as a source holds them."""
 
@@ -72,7 +72,7 @@ class Embeddings:
         return {token: row for row, token in enumerate(self.tokens)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """A model's tokens in row order, with how often each was seen where that is known."""
 
@@ -104,7 +104,7 @@ Kind = Literal["exact", "case", "marker", "composed", "special", "missing"]
 KINDS: tuple[Kind, ...] = ("exact", "case", "marker", "composed", "special", "missing")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Aligned:
     """A source's vectors in vocabulary order; rows that were not found are zero and not to be read."""
 
@@ -160,10 +160,13 @@ class Host:
     #: normalized copy, the residual stream keeps the scale (GPT-2, Llama, T5)
     norm: Literal["none", "sum", "pre"]
     tied: bool
+    #: the format that the model is usually trained in
     numbers: NumberFormat
     #: how the model's own code draws embeddings: `xavier`, `inverse_sqrt_d` or a σ
     initial: str | float
     about: str = ""
+    #: what goes into a tied output layer is divided by √D first (T5)
+    output_scaled: bool = False
 
     @property
     def adds_positions(self) -> bool:

@@ -44,8 +44,12 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
 def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
     seen = diagnose(vectors(22.6, 512))
     harms = {finding.name: finding.text for finding in seen.verdict.findings if finding.severity == "harm"}
-    assert harms.keys() == {"absorption", "rounding"}
-    assert "in bfloat16" in harms["rounding"]
+    assert harms.keys() == {"absorption"}
+    notes = {finding.name: finding.text for finding in seen.verdict.findings}
+    assert "would be rounded away in another format than float32" in notes["rounding"]
+    assert "lost in bfloat16" in notes["rounding"]
+    trained_so = diagnose(vectors(22.6, 512), host=replace(host("tutorial"), numbers="bfloat16"))
+    assert "rounding" in {finding.name for finding in trained_so.verdict.findings if finding.severity == "harm"}
     assert seen.after is not None
     assert seen.after.rounding_loss["bfloat16"] < 1e-4
 
@@ -54,7 +58,7 @@ def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
 def test_the_advised_recipe_is_found_good(std: float) -> None:
     rows = vectors(std, 300)
     advised = diagnose(rows).verdict.recipe
-    again = diagnose(rows, recipe_=advised)
+    again = diagnose(rows, recipe=advised)
     assert again.verdict.advice == "as is"
     assert recipe(again.verdict.recipe).steps == recipe(advised).steps
 
@@ -75,7 +79,7 @@ def test_models_without_added_positions_are_judged_by_their_own_scale() -> None:
     seen = diagnose(vectors(0.4, 256), host=host("llama"))
     assert seen.absorption is None
     assert seen.verdict.recipe == "pretrained | center | scale to=host"
-    assert diagnose(vectors(0.4, 256), host=host("llama"), recipe_=seen.verdict.recipe).verdict.advice == "as is"
+    assert diagnose(vectors(0.4, 256), host=host("llama"), recipe=seen.verdict.recipe).verdict.advice == "as is"
 
 
 def test_taken_over_advice_says_so() -> None:
@@ -96,7 +100,7 @@ def test_odd_rows_are_named(aligned: Aligned) -> None:
     odd[5] = odd[6]
     seen = names(replace(vectors(0.1, 64), vectors=odd))
     assert {"outlier dimensions", "zero rows", "duplicate rows"} <= seen
-    assert "missing rows" in names(aligned, recipe_=recipe("pretrained", "zeros"))
+    assert "missing rows" in names(aligned, recipe=recipe("pretrained", "zeros"))
     assert "missing rows" not in names(aligned)
     assert "logits" in names(vectors(5, 64), host=host("marian"))
 

@@ -63,7 +63,7 @@ def command(
     """
     from embinit.alignment import Matching, align
     from embinit.cli.console import console, print_json, table, working
-    from embinit.diagnosis.analogy import evaluate, read_questions, total
+    from embinit.diagnosis.analogy import evaluate, known, read_questions, total
     from embinit.recipes.recipe import recipe
     from embinit.seeds import stream
 
@@ -76,8 +76,8 @@ def command(
         _table4(aligned, matrix, asked, length, draws, seed, json)
         return
     with working("answering"):
-        index = {token: i for token, i in aligned.vocabulary.index.items() if aligned.found[i]}
-        scores = evaluate(matrix, index, asked, method.value, candidates)
+        places, index = known(aligned)
+        scores = evaluate(matrix[places], index, asked, method.value, candidates)
     everything = total(scores)
     if json:
         sections = {name: {"right": score.right, "asked": score.asked} for name, score in scores.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embinit.diagnosis.diagnose import Diagnosis
+    from embinit.types import Aligned
 
 NEEDS_ARGUMENTS = True
 _SIGNS = {"good": "[green]✓[/]", "note": "[yellow]•[/]", "harm": "[red]✗[/]"}
@@ -66,8 +67,8 @@ def command(
         dim=dim, project=project, seed=seed,
     )  # fmt: skip
     with working("measuring"):
-        diagnosis = diagnose(aligned, host=target, recipe_=chosen, seed=seed)
-        analogies = None if questions is None else _analogies(diagnosis, aligned.vocabulary.index, questions, lower)
+        diagnosis = diagnose(aligned, host=target, recipe=chosen, seed=seed)
+        analogies = None if questions is None else _analogies(diagnosis, aligned, questions, lower, seed)
     line = shared.command_line(
         "make",
         source,
@@ -94,19 +95,20 @@ def command(
         screen.print(f"\nDrawn: {plot}", markup=False)
 
 
-def _analogies(diagnosis: Diagnosis, index: Any, questions: Path, lower: bool) -> dict[str, int]:
+def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: bool, seed: int) -> dict[str, int]:
     from embinit.diagnosis.absorption import position_table
-    from embinit.diagnosis.analogy import evaluate, read_questions, total
+    from embinit.diagnosis.analogy import evaluate, known, read_questions, total
     from embinit.seeds import stream
 
     asked = read_questions(questions, lower)
-    before = total(evaluate(diagnosis.matrix, index, asked))
+    places, index = known(aligned)
+    rows = diagnosis.matrix[places]
+    before = total(evaluate(rows, index, asked))
     result = {"asked": before.asked, "right": before.right}
     if diagnosis.host.adds_positions:
-        table = position_table(diagnosis.host, diagnosis.dim)
-        places = stream(0, "analogy positions").integers(0, len(table), diagnosis.rows)
-        summed = diagnosis.matrix * diagnosis.multiplier + table[places]
-        result["right with positions"] = total(evaluate(summed, index, asked)).right
+        table = position_table(diagnosis.host, diagnosis.dim, seed=seed)
+        added = table[stream(seed, "analogy positions").integers(0, len(table), len(rows))]
+        result["right with positions"] = total(evaluate(rows * diagnosis.multiplier + added, index, asked)).right
     return result
 
 

@@ -38,7 +38,6 @@ class TaskData:
     sizes: dict[str, int] = field(default_factory=dict)
     #: the pair that the sizes belong to, where others have others
     sizes_of: str = ""
-    split_by_target: bool = False
     hub: dict[str, str] = field(default_factory=dict)
 
 
@@ -212,13 +211,15 @@ def by_target(rows: Split) -> dict[str, Split]:
     for i, text in enumerate(rows.texts[-1] if rows.labels is None else rows.texts[0]):
         share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
         places["valid" if share < 0.01 else "test" if share < 0.02 else "train"].append(i)
+    # What was rejected is told once, with the training rows; a split that got no row is left out.
     return {
         name: Split(
             tuple([side[i] for i in chosen] for side in rows.texts),
             None if rows.labels is None else rows.labels[chosen],
-            rows.reading,
+            rows.reading if name == "train" else Reading(rows.reading.files),
         )
         for name, chosen in places.items()
+        if chosen
     }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -108,6 +110,13 @@ def evaluate(
     return {section: Score(*pair) for section, pair in scores.items()}
 
 
+def known(aligned: Aligned) -> tuple[np.ndarray, dict[str, int]]:
+    """Return the rows that the source has words for, and where each word stands among them; filled rows know nothing."""
+    ordinary = np.array([token not in aligned.vocabulary.specials for token in aligned.vocabulary.tokens], dtype=bool)
+    places = np.flatnonzero(aligned.found & ordinary)
+    return places, {aligned.vocabulary.tokens[i]: row for row, i in enumerate(places.tolist())}
+
+
 def total(scores: Mapping[str, Score]) -> Score:
     """Return all sections together."""
     return Score(sum(score.right for score in scores.values()), sum(score.asked for score in scores.values()))
@@ -137,14 +146,11 @@ def table4(
     of the table (PAPER.md 6).
     """
     count, dim = matrix.shape
-    special = np.array([token in aligned.vocabulary.specials for token in aligned.vocabulary.tokens])
-    words = np.flatnonzero(~special)
-    raw = matrix[words].astype(np.float64)
-    own = aligned.rows.astype(np.float64)
-    spread = float(own.std())
-    narrow = (raw - own.mean()) * (xavier_std(count, dim) / spread)
+    places, index = known(aligned)
+    raw = matrix[places].astype(np.float64)
+    spread = float(raw.std())
+    narrow = (raw - raw.mean()) * (xavier_std(count, dim) / spread)
     root = math.sqrt(dim)
-    index = {aligned.vocabulary.tokens[i]: place for place, i in enumerate(words.tolist())}
     table = sinusoidal(length, dim)
 
     def right(rows: np.ndarray) -> int:
@@ -155,17 +161,14 @@ def table4(
         return tuple(right(rows + gain * table[rng.integers(0, length, len(rows))]) for rng in generators)
 
     asked = len(applicable(questions, index))
-    return [
-        Table4Row("vectors", (right(raw),), asked, 87.3),
-        Table4Row("vectors, scaled", (right(raw * root),), asked, 87.3),
-        Table4Row("vectors, scaled + positions", with_positions(raw * root), asked, 87.3),
-        Table4Row("Xavier-standardized", (right(narrow),), asked, 87.3),
-        Table4Row("Xavier-standardized, scaled", (right(narrow * root),), asked, 87.3),
-        Table4Row("Xavier-standardized, scaled + positions", with_positions(narrow * root), asked, 12.9),
-        Table4Row(
-            "vectors, scaled + positions × σp/σx",
-            with_positions(raw * root, spread / xavier_std(count, dim)),
-            asked,
-            11.1,
-        ),
-    ]
+    results = (
+        (right(raw),),
+        (right(raw * root),),
+        with_positions(raw * root),
+        (right(narrow),),
+        (right(narrow * root),),
+        with_positions(narrow * root),
+        with_positions(raw * root, spread / xavier_std(count, dim)),
+    )
+    printed = tomllib.loads(resources.files("embinit.diagnosis").joinpath("table4.toml").read_text("utf-8"))["row"]
+    return [Table4Row(row["name"], counts, asked, row["percent"]) for row, counts in zip(printed, results, strict=True)]

@@ -14,7 +14,8 @@ from embinit.diagnosis.geometry import Geometry, geometry
 from embinit.diagnosis.verdict import Verdict, as_dict, verdict
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
-from embinit.recipes.recipe import Recipe, recipe
+from embinit.recipes.recipe import Recipe, named
+from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
 from embinit.types import Aligned, Host, Matrix, xavier_std
 
@@ -79,11 +80,11 @@ class Diagnosis:
 
 
 def diagnose(
-    aligned: Aligned, *, host: Host | None = None, recipe_: Recipe | str = "pretrained", seed: int = 0
+    aligned: Aligned, *, host: Host | str = "tutorial", recipe: Recipe | str = "pretrained", seed: int = 0
 ) -> Diagnosis:
     """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model."""
-    host = host or known_host()
-    chosen = recipe(recipe_)
+    host = known_host(host) if isinstance(host, str) else host
+    chosen = recipe_of(recipe)
     matrix = chosen(aligned, stream(seed, "matrix"), host)
     own = np.ones(len(matrix), dtype=bool) if not chosen.uses_source else aligned.found
     rows = matrix if own.all() else np.ascontiguousarray(matrix[own])
@@ -93,11 +94,11 @@ def diagnose(
     missing_std = None if others is None or others.rows < 10 else others.std
     opinion = verdict(spread, len(matrix), host, absorbed, shape, coverage, missing_std)
     if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
-        # `as is` means: as the recipe made them.
-        opinion = replace(opinion, recipe=chosen.name)
+        # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
+        opinion = replace(opinion, recipe=chosen.name if chosen.name in named() else str(chosen))
     after = None
-    if absorbed is not None and str(recipe(opinion.recipe)) != str(chosen) and aligned.found.any():
-        better = recipe(opinion.recipe)(aligned, stream(seed, "matrix"), host)
+    if absorbed is not None and str(recipe_of(opinion.recipe)) != str(chosen) and aligned.found.any():
+        better = recipe_of(opinion.recipe)(aligned, stream(seed, "matrix"), host)
         after = absorption(better[aligned.found], host, seed)
     return Diagnosis(
         host=host,

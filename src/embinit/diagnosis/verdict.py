@@ -145,7 +145,6 @@ def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
     lost = {form: share for form, share in absorbed.rounding_loss.items() if share >= line["note"]}
     if not lost:
         return [Finding("good", "rounding", "no number format loses the positions at this scale")]
-    worst = max(lost.values())
     first, *others = sorted(lost, key=lambda form: -lost[form])
     listed = ", ".join(
         [
@@ -153,8 +152,12 @@ def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
             *(f"{percent(lost[form])} in {form}" for form in others),
         ]
     )
-    severity: Severity = "harm" if worst >= line["harm"] else "note"
-    word = "are rounded away" if severity == "harm" else "lose a little to rounding"
+    own = lost.get(host.numbers, 0.0) >= line["harm"]
+    severity: Severity = "harm" if own else "note"
+    if lost[first] < line["harm"]:
+        word = "lose a little to rounding"
+    else:
+        word = "are rounded away" if own else f"would be rounded away in another format than {host.numbers}"
     return [Finding(severity, "rounding", f"positions {word}: {listed}")]
 
 
@@ -191,7 +194,7 @@ def _rows(
     ):
         if count:
             say("harm" if what.startswith("NaN") else "note", what, f"{count:,} {what}")
-    logits = spread.std * spread.dim**0.5
+    logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
     if host.tied and logits > line["logits"]:
         text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"
         say("harm", "logits", text)

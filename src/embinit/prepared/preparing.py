@@ -143,7 +143,7 @@ class _Work:
         return {
             "tokens": len(ids),
             "unknown": unknown,
-            "longest": int(lengths.max()),
+            "longest": int(lengths.max(initial=0)),
             "empty": int((lengths == 0).sum()),
         }
 
@@ -179,7 +179,8 @@ def _sources(corpus: Corpus) -> list[dict[str, Any]]:
 def _folder_name(settings: Settings, sources: list[dict[str, Any]]) -> str:
     """Return a name that a person knows and that differs whenever settings, tokenizers' files or sources do."""
     tokenizers = [_tokenizer_digest(spec) for spec in settings.tokenizers]
-    content = json.dumps([VERSION, asdict(settings), tokenizers, sources], sort_keys=True)
+    # The version stands for what is not in a file: rules of tokenizers, the grammar of generated captions.
+    content = json.dumps([VERSION, embinit.__version__, asdict(settings), tokenizers, sources], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     kind = Path(settings.tokenizers[0]).name.removesuffix(".json").partition(":")[0]
     pair = "-".join(settings.languages) if len(settings.languages) == 2 else ""

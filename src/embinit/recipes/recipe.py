@@ -40,8 +40,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.steps:
             raise EmbinitError(f"recipe {self.name!r} has no steps")
-        if self.fill not in FILLS:
-            raise EmbinitError(f"unknown fill {self.fill!r}{closest(self.fill, FILLS)}")
+        if not isinstance(self.fill, str) or self.fill not in FILLS:
+            raise EmbinitError(f"unknown fill {self.fill!r}{closest(str(self.fill), FILLS)}")
         for place, step in enumerate(self.steps):
             checked(step.name, dict(step.parameters))
             if STEPS[step.name].base != (place == 0):
@@ -57,14 +57,9 @@ class Recipe:
         """Return whether the matrix holds the source's rows, and not random ones."""
         return self.steps[0].name == "pretrained"
 
-    @property
-    def needs_source(self) -> bool:
-        """Return whether a source is needed at all, be it only for its mean and σ."""
-        return self.uses_source or any(step.name == "match" for step in self.steps)
-
-    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | None = None) -> Matrix:
+    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str = "tutorial") -> Matrix:
         """Return the matrix, a row for each token of the vocabulary."""
-        host = host or known_host()
+        host = known_host(host) if isinstance(host, str) else host
         # A stream of its own for each: what one draws does not depend on what another drew.
         filling, *streams = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None
@@ -115,9 +110,10 @@ def from_toml(spec: str, fill: str | None = None) -> Recipe:
         content = tomllib.loads(Path(file).read_text("utf-8"))
     except OSError as error:
         raise EmbinitError(f"cannot read {file}: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EmbinitError(f"{file} is not TOML: {error}") from None
-    content = content.get("recipes", content)
+    inner = content.get("recipes")
+    content = inner if isinstance(inner, dict) else content
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}
     if not name and len(tables) == 1:
         name = next(iter(tables))
@@ -131,19 +127,19 @@ def from_toml(spec: str, fill: str | None = None) -> Recipe:
     if isinstance(steps, str):
         parsed = _steps(steps)
     elif isinstance(steps, list) and steps:
-        parsed = tuple(_step_of(part, f"{file}, {name}") for part in steps)
+        parsed = tuple(step for part in steps for step in _steps_of(part, f"{file}, {name}"))
     else:
         raise EmbinitError(f"{file}, {name}: steps must be a text or a list")
     return Recipe(name, parsed, fill or table.get("fill", "target"))
 
 
-def _step_of(part: Any, where: str) -> Step:
+def _steps_of(part: Any, where: str) -> tuple[Step, ...]:
     if isinstance(part, str):
-        return _steps(part)[0]
+        return _steps(part)
     if isinstance(part, dict) and len(part) == 1:
         ((name, values),) = part.items()
         if isinstance(values, dict):
-            return Step(name, tuple(checked(name, values).items()))
+            return (Step(name, tuple(checked(name, values).items())),)
     raise EmbinitError(f"{where}: a step is a name or {{name = {{parameter = value}}}}, not {part!r}")
 
 

@@ -6,7 +6,9 @@ that are needed are read.
 
 from __future__ import annotations
 
+import os
 import struct
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +20,14 @@ from embinit.errors import EmbinitError
 from embinit.files import compression
 from embinit.sources.gather import Ask, Gatherer, decoded, encode, encoded
 from embinit.sources.numbers import LARGEST_DIM
-from embinit.types import Embeddings, Flags, Matrix, finite_rows
+from embinit.types import Embeddings, Flags, Matrix, as_matrix, finite_rows
 
 MAGIC = 793_712_314
 _VERSION = 12
 _ARGUMENTS = "<12id"
 _END_OF_SENTENCE = b"</s>"
+#: Words whose rows are held at once: they share n-grams, and memory stays small.
+_TOGETHER = 512
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,27 @@ class _MatrixOnDisk:
     offset: int
     dim: int
 
-    def read(self, file: IO[bytes], rows: Sequence[int]) -> Matrix:
-        """Return rows in the order given."""
+    def means(self, file: IO[bytes], groups: Sequence[Sequence[int]]) -> Matrix:
+        """Return the mean of each group of rows; a row that several groups have is read once."""
+        sizes = np.array([len(group) for group in groups])
+        wanted, places = np.unique(np.concatenate([np.asarray(group) for group in groups]), return_inverse=True)
         width = 4 * self.dim
-        raw = bytearray()
-        for row in rows:
-            file.seek(self.offset + row * width)
-            raw += file.read(width)
-        return np.frombuffer(raw, dtype="<f4").reshape(-1, self.dim)
+        rows = np.empty((len(wanted), self.dim), dtype="<f4")
+        room = memoryview(rows.data).cast("B")
+        for place, row in enumerate(wanted.tolist()):
+            _read_into(file, room[place * width : (place + 1) * width], self.offset + row * width)
+        ends = sizes.cumsum().tolist()
+        return as_matrix(
+            [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
+        )
+
+
+def _read_into(file: IO[bytes], room: memoryview, offset: int) -> None:
+    if hasattr(os, "preadv"):
+        os.preadv(file.fileno(), [room], offset)
+    else:
+        file.seek(offset)
+        file.readinto(room)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -55,30 +72,28 @@ class _Model:
     longest: int
     pruned: dict[int, int] | None
 
-    def rows_of(self, word: bytes) -> list[int]:
+    def rows_of(self, word: bytes, hashes: Sequence[int]) -> list[int]:
         """Return the rows whose mean is the word's vector: its own where it has one, and its n-grams'."""
         own = self.words.get(word)
         rows = [] if own is None else [own]
         if word == _END_OF_SENTENCE or self.longest == 0 or self.buckets == 0:
             return rows
-        for value in ngram_hashes(b"<" + word + b">", self.shortest, self.longest):
-            bucket: int | None = value % self.buckets
-            if self.pruned is not None:
-                bucket = self.pruned.get(value % self.buckets)
-            if bucket is not None:
-                rows.append(self.count + bucket)
-        return rows
+        buckets = [value % self.buckets for value in hashes]
+        if self.pruned is not None:
+            buckets = [self.pruned[bucket] for bucket in buckets if bucket in self.pruned]
+        return rows + [self.count + bucket for bucket in buckets]
 
     def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
         """Return a vector a word, and which words have one that is finite."""
         vectors = np.zeros((len(words), self.matrix.dim), dtype=np.float32)
-        made = np.zeros(len(words), dtype=bool)
+        hashes = many_ngram_hashes([b"<" + word + b">" for word in words], self.shortest, self.longest)
+        rows = [self.rows_of(word, own) for word, own in zip(words, hashes, strict=True)]
+        made = np.array([bool(own) for own in rows], dtype=bool)
         with self.matrix.path.open("rb", buffering=0) as file:
-            for i, word in enumerate(words):
-                rows = self.rows_of(word)
-                if rows:
-                    vectors[i] = self.matrix.read(file, rows).sum(axis=0) / len(rows)
-                    made[i] = True
+            for start in range(0, len(words), _TOGETHER):
+                part = [i for i in range(start, min(start + _TOGETHER, len(words))) if made[i]]
+                if part:
+                    vectors[part] = self.matrix.means(file, [rows[i] for i in part])
         return vectors, made & finite_rows(vectors)
 
 
@@ -112,6 +127,31 @@ def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
 
     found = rows.result(source, "fastText binary", ask)
     return Embeddings(found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose)
+
+
+def many_ngram_hashes(words: Sequence[bytes], shortest: int, longest: int) -> list[list[int]]:
+    """Return the hashes of each word's n-grams; words of one length and of ASCII alone are hashed together."""
+    result: list[list[int]] = [[] for _ in words]
+    groups: dict[int, list[int]] = defaultdict(list)
+    for i, word in enumerate(words):
+        if word.isascii():
+            groups[len(word)].append(i)
+        else:
+            result[i] = ngram_hashes(word, shortest, longest)
+    for size, members in groups.items():
+        text = np.frombuffer(b"".join(words[i] for i in members), dtype=np.uint8).reshape(-1, size).astype(np.uint32)
+        value = np.full(text.shape, 2166136261, dtype=np.uint32)  # (words, starts)
+        found = []
+        for length in range(1, min(longest, size) + 1):
+            starts = size - length + 1
+            value = (value[:, :starts] ^ text[:, length - 1 :]) * np.uint32(16777619)
+            if length >= shortest:
+                # A single mark at either end is no n-gram.
+                found.append(value[:, 1:-1] if length == 1 else value)
+        if found:
+            for i, own in zip(members, np.concatenate(found, axis=1).tolist(), strict=True):
+                result[i] = own
+    return result
 
 
 def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
@@ -179,16 +219,17 @@ def _dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:
     words: list[bytes] = []
     with path.open("rb") as file:
         file.seek(at)
-        buffer, offset = b"", 0
+        buffer, offset, whole = b"", 0, -1
         while len(words) < size:
             end = buffer.find(b"\0", offset)
-            if end < 0 or end + 10 > len(buffer):
+            if end < 0 or end > whole:
                 more = file.read(1 << 20)
                 if not more:
                     raise IndexError
+                at += offset
                 buffer, offset = buffer[offset:] + more, 0
+                whole = len(buffer) - 10
                 continue
             words.append(buffer[offset:end])
-            at += end + 10 - offset
             offset = end + 10
-    return words, at
+    return words, at + offset
