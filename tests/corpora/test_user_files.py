@@ -108,3 +108,63 @@ def test_the_hubs_parquet_is_read(tmp_path: Path) -> None:
     labels = read_hub("sst2", download).splits["train"].labels
     assert labels is not None
     assert labels.tolist() == [1]
+
+
+def test_odd_csv_rows_are_counted_and_the_others_read(tmp_path: Path) -> None:
+    content = 'text,label\na 5" tube,1\n"two\nlines",0\n"never closed,1\n'
+    write(tmp_path / "train.csv", content)
+    rows = read_files(tmp_path).splits["train"]
+    assert rows.texts[0][:2] == ['a 5" tube', "two\nlines"]
+    assert sum(rows.reading.rejected.values()) == 1
+
+
+def test_a_users_own_test_split_is_kept(tmp_path: Path) -> None:
+    write(tmp_path / "data.tsv", "text\tlabel\n" + "".join(f"row {i}\t{i % 2}\n" for i in range(500)))
+    write(tmp_path / "test.tsv", "text\tlabel\nmine\t1\n")
+    assert read_files(tmp_path).splits["test"].texts == (["mine"],)
+    write(tmp_path / "train.tsv", "text\tlabel\nmine\t1\n")
+    with pytest.raises(EmbinitError, match="rows without a split"):
+        read_files(tmp_path)
+
+
+def test_small_data_has_no_empty_split_and_tells_rejections_once(tmp_path: Path) -> None:
+    write(tmp_path / "data.tsv", "text\tlabel\n\t1\n" + "".join(f"r{i}\t{i % 2}\n" for i in range(30)))
+    splits = read_files(tmp_path).splits
+    assert all(len(rows) for rows in splits.values())
+    assert sum(sum(rows.reading.rejected.values()) for rows in splits.values()) == 1
+
+
+def test_question_and_sentence_are_two_texts(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", "question\tsentence\tlabel\nWho?\tHe.\tyes\n")
+    assert read_files(tmp_path).splits["train"].texts == (["Who?"], ["He."])
+
+
+def test_what_is_no_text_is_rejected(tmp_path: Path) -> None:
+    rows = [
+        {"text": "a", "label": None},
+        {"text": ["x"], "label": 1},
+        {"text": 0, "label": 1},
+        {"text": "b", "label": 0},
+    ]
+    write(tmp_path / "train.jsonl", lines([json.dumps(row) for row in rows]))
+    found = read_files(tmp_path)
+    assert found.splits["train"].texts == (["0", "b"],)
+    assert found.labels == ("0", "1")
+
+
+def test_other_namings_and_other_wrongs(tmp_path: Path) -> None:
+    write(tmp_path / "train.src", lines(GERMAN))
+    write(tmp_path / "train.trg", lines(ENGLISH))
+    assert read_files(tmp_path).splits["train"].texts == (GERMAN, ENGLISH)
+    with pytest.raises(EmbinitError, match="expected SOURCE-TARGET"):
+        read_files(tmp_path, "de")
+    write(tmp_path / "valid.tsv", "text\tlabel\na\t1\n")
+    with pytest.raises(EmbinitError, match="not of one kind"):
+        read_files(tmp_path)
+
+
+def test_damaged_parquet_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is in the extra `data`")
+    (tmp_path / "train.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(EmbinitError, match="cannot be read as Parquet"):
+        read_files(tmp_path)

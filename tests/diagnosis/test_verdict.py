@@ -13,7 +13,7 @@ from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
 from embinit.diagnosis.verdict import limits, percent
 from embinit.hosts import host
-from embinit.recipes.recipe import recipe
+from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.types import Aligned, Embeddings, Origin
 
 
@@ -61,6 +61,13 @@ def test_the_advised_recipe_is_found_good(std: float) -> None:
     again = diagnose(rows, recipe=advised)
     assert again.verdict.advice == "as is"
     assert recipe(again.verdict.recipe).steps == recipe(advised).steps
+
+
+def test_a_recipe_of_ones_own_is_diagnosed_and_written_out() -> None:
+    own = Recipe("gentle", (Step("pretrained"), Step("scale", (("ratio", 0.4),))))
+    seen = diagnose(vectors(0.37, 64), recipe=own, host="tutorial")
+    assert seen.verdict.advice == "as is"
+    assert recipe(seen.verdict.recipe).steps == own.steps
 
 
 def test_a_vocabulary_so_large_that_xavier_would_bury_the_rows_gets_a_ratio() -> None:

@@ -148,6 +148,7 @@ def test_text_toml_and_python_are_one(tmp_path: Path) -> None:
     file.write_text(
         '[gentle]\nsteps = ["pretrained", {center = {mean = "dimension"}}, "scale ratio=0.4"]\nfill = "mean"\n'
         '[plain]\nsteps = "pretrained | center"\n'
+        '[listed]\nsteps = ["pretrained | center mean=dimension | scale ratio=0.4"]\n'
     )
     by_toml = recipe(f"{file}::gentle")
     by_text = recipe("pretrained | center mean=dimension | scale ratio=0.4", "mean")
@@ -156,6 +157,7 @@ def test_text_toml_and_python_are_one(tmp_path: Path) -> None:
     assert by_toml.steps == by_text.steps == by_hand.steps
     assert by_toml.fill == by_text.fill == by_hand.fill
     assert recipe(f"{file}::plain").fill == "target"
+    assert recipe(f"{file}::listed").steps == by_text.steps
 
 
 @pytest.mark.parametrize("name", named())

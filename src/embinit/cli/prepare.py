@@ -94,17 +94,20 @@ def _list(json: bool) -> None:
 def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int) -> Corpus:
     from embinit.cli.console import working
     from embinit.corpora import generated, hub
-    from embinit.corpora.tasks import read_corpus, read_hub, task_data
+    from embinit.corpora.tasks import read_corpus, read_hub, tasks
     from embinit.corpora.user import read_files
-    from embinit.errors import EmbinitError
+    from embinit.errors import EmbinitError, closest
 
+    if name == "captions-labelled" and pair is not None:
+        raise EmbinitError("captions-labelled is no translation, so it has no pair")
     if name in ("captions", "captions-labelled"):
         with working("generating captions"):
             return (
                 generated.captions(size, seed, pair) if name == "captions" else generated.labelled_captions(size, seed)
             )
-    if name != "files":
-        task_data(name)
+    if name != "files" and name not in tasks():
+        known = [*tasks(), "captions", "captions-labelled", "files"]
+        raise EmbinitError(f"unknown data set {name!r}{closest(name, known)}")
     if data is None:
         raise EmbinitError(f"{name} needs --data DIR (or --data hub)")
     with working(f"reading {name}"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-import io
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,9 @@ from embinit.files import opened
 #: Where a row stands, and its fields by column name.
 Row = tuple[str, dict[str, Any]]
 
-_SEGMENT = re.compile(r"<seg[^>]*>(.*?)</seg>", re.DOTALL)
+#: What a file's name may end in beside its own ending.
+ENDINGS = ("", ".gz", ".bz2", ".xz")
+_SEGMENT = re.compile(rb"<seg[^>]*>(.*?)</seg>", re.DOTALL)
 
 
 def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
@@ -68,35 +69,49 @@ def table(path: Path, reading: Reading, columns: Sequence[str] | None = None) ->
 def _separated(path: Path, reading: Reading, columns: Sequence[str] | None, comma: bool) -> Iterator[Row]:
     """Yield rows by column; TSV has no quoting (GLUE's is not quoted), CSV has the usual."""
     header = list(columns) if columns is not None else None
-    for number, text in _records(path, reading, comma):
+    for number, fields in _quoted(path, reading) if comma else _tabbed(path, reading):
         where = f"{path.name}, line {number}"
-        if text is None:
-            reading.reject(where, "not UTF-8")
-            continue
-        fields = next(csv.reader([text])) if comma else text.split("\t")
         if header is None:
             header = fields
-            continue
-        if len(fields) != len(header):
+        elif len(fields) != len(header):
             reading.reject(where, f"{len(fields)} columns, expected {len(header)}")
-            continue
-        yield where, dict(zip(header, fields, strict=True))
+        else:
+            yield where, dict(zip(header, fields, strict=True))
 
 
-def _records(path: Path, reading: Reading, comma: bool) -> Iterator[tuple[int, str | None]]:
-    """Yield lines; of a CSV whole records, whose quoted fields may hold newlines."""
-    held, first = "", 0
+def _tabbed(path: Path, reading: Reading) -> Iterator[tuple[int, list[str]]]:
     for number, text in lines(path, reading):
-        if text is None or not comma:
-            yield number, text
+        if text is None:
+            reading.reject(f"{path.name}, line {number}", "not UTF-8")
+        else:
+            yield number, text.split("\t")
+
+
+def _quoted(path: Path, reading: Reading) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records of a CSV, whose quoted fields may hold newlines; one that cannot be read is counted."""
+    last = 0
+
+    def good() -> Iterator[str]:
+        nonlocal last
+        for number, text in lines(path, reading):
+            last = number
+            if text is None:
+                reading.reject(f"{path.name}, line {number}", "not UTF-8")
+            else:
+                yield text + "\n"
+
+    records = csv.reader(good())
+    while True:
+        first = last + 1
+        try:
+            record = next(records, None)
+        except csv.Error as error:
+            reading.reject(f"{path.name}, line {first}", f"no CSV: {error}")
             continue
-        held, first = (f"{held}\n{text}", first) if held else (text, number)
-        if held.count('"') % 2 == 0:
-            if held:
-                yield first, held
-            held = ""
-    if held:
-        yield first, held
+        if record is None:
+            return
+        if record:
+            yield first, record
 
 
 def _jsonl(path: Path, reading: Reading) -> Iterator[Row]:
@@ -124,7 +139,7 @@ def _parquet(path: Path, reading: Reading) -> Iterator[Row]:
             for row in batch.to_pylist():
                 number += 1
                 yield f"{path.name}, row {number}", row
-    except OSError as error:
+    except (OSError, ValueError) as error:  # pyarrow's own errors are one or the other
         raise EmbinitError(f"{path} cannot be read as Parquet: {error}") from None
 
 
@@ -135,15 +150,34 @@ def tags(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
             yield number, text if text is None else text.strip()
 
 
-def segments(path: Path, reading: Reading) -> list[str]:
-    """Return the sentences of IWSLT's XML: the text of each `<seg>`, with entities resolved."""
+def segments(path: Path, reading: Reading) -> list[str | None]:
+    """Return the sentences of IWSLT's XML: the text of each `<seg>`, with entities resolved; None where it is no UTF-8."""
     reading.files.append(str(path))
     with opened(path) as stream:
-        content = io.TextIOWrapper(stream, encoding="utf-8", errors="replace").read()
-    found = [html.unescape(segment).strip() for segment in _SEGMENT.findall(content)]
+        found = _SEGMENT.findall(stream.read())
     if not found:
         raise EmbinitError(f"{path} has no <seg>; expected IWSLT's XML")
-    return found
+    return [_decoded(segment) for segment in found]
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return html.unescape(raw.decode("utf-8")).strip()
+    except UnicodeDecodeError:
+        return None
+
+
+def text_of(value: Any) -> str:
+    """Return a field's text without white space around it; empty for what is no text (null, a list)."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value).strip()
+
+
+def existing(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first file of these names that is there, plain or compressed."""
+    paths = [folder / (name + ending) for name in names for ending in ENDINGS]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def column(row: dict[str, Any], names: Sequence[str], where: str) -> Any:

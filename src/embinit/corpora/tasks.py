@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, Task, split_of
-from embinit.corpora.tables import Row, column, parallel, segments, table, tags
+from embinit.corpora.tables import Row, column, existing, parallel, segments, table, tags, text_of
 from embinit.errors import EmbinitError, closest
 
-_ENDINGS = ("", ".gz", ".bz2", ".xz")
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
 
 
@@ -119,18 +118,13 @@ def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Fil
     for split in _SPLITS:
         for pattern in layout.get(split, []):
             languages = sorted(names) if "{lang}" in pattern else [""]
-            group = [_existing(folder, pattern.format(a=a, b=b, lang=language)) for language in languages]
+            group = [existing(folder, [pattern.format(a=a, b=b, lang=language)]) for language in languages]
             paths = [path for path in group if path is not None]
             if len(paths) == len(languages):
                 found.setdefault(split, []).append(tuple(paths))
                 if layout["form"] != "iwslt":
                     break
     return found
-
-
-def _existing(folder: Path, name: str) -> Path | None:
-    candidates = [folder / (name + ending) for ending in _ENDINGS]
-    return next((path for path in candidates if path.is_file()), None)
 
 
 # ---------------------------------------------------------------- reading
@@ -166,19 +160,23 @@ def _iwslt(group: tuple[Path, ...], names: Sequence[str], reading: Reading) -> I
     if ".xml" in group[0].name:
         sides = [segments(path, reading) for path in group]
     else:
-        sides = [["" if text is None else text for _, text in tags(path, reading)] for path in group]
+        sides = [[text for _, text in tags(path, reading)] for path in group]
     if len({len(side) for side in sides}) != 1:
         sizes = ", ".join(f"{path.name} has {len(side)}" for path, side in zip(group, sides, strict=True))
         raise EmbinitError(f"the sides do not have the same number of sentences: {sizes}")
     for number, texts in enumerate(zip(*sides, strict=True), 1):
-        yield f"{group[0].name}, sentence {number}", dict(zip(names, texts, strict=True))
+        where = f"{group[0].name}, sentence {number}"
+        if None in texts:
+            reading.reject(where, "not UTF-8")
+        else:
+            yield where, dict(zip(names, texts, strict=True))
 
 
 def _translations(rows: Iterator[Row], sides: tuple[str, ...], reading: Reading) -> Split:
     texts: list[list[str]] = [[], []]
     for where, fields in rows:
         inner = fields.get("translation", fields)  # the hub's tables keep both sides in one column
-        pair = [str(column(inner, (side,), where) or "").strip() for side in sides]
+        pair = [text_of(column(inner, (side,), where)) for side in sides] if isinstance(inner, dict) else [""]
         if not all(pair):
             reading.reject(where, "an empty side")
             continue
@@ -192,8 +190,8 @@ def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
     labels: list[int] = []
     numbers = {**{name: i for i, name in enumerate(data.labels)}, **{str(i): i for i in range(len(data.labels))}}
     for where, fields in rows:
-        found = [str(column(fields, names, where) or "").strip() for names in data.texts]
-        label = str(column(fields, data.label, where)).strip()
+        found = [text_of(column(fields, names, where)) for names in data.texts]
+        label = text_of(column(fields, data.label, where))
         if not all(found):
             reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
         elif label not in numbers:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
-from embinit.corpora.tables import Row, column, parallel, table
+from embinit.corpora.tables import Row, column, existing, parallel, table, text_of
 from embinit.corpora.tasks import by_target
 from embinit.errors import EmbinitError
 
-_ENDINGS = ("", ".gz", ".bz2", ".xz")
 _SPLITS = {
     "train": ("train",),
     "valid": ("valid", "validation", "val", "dev"),
@@ -34,86 +34,84 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
     if not folder.is_dir():
         raise EmbinitError(f"no such folder: {folder}")
     splits: dict[str, Split] = {}
-    labels: list[str] = []
+    labels: tuple[str, ...] = ()
     for split, names in _SPLITS.items():
         reading = Reading()
         rows = _rows(folder, names, split == "all", reading)
         if rows is None:
             continue
-        splits[split] = _split(rows, reading, labels)
+        splits[split], labels = _split(rows, reading, labels)
         if not len(splits[split]):
             why = f": {reading.examples[0]}" if reading.examples else ""
             raise EmbinitError(f"{split}: no good row in {', '.join(reading.files)}{why}")
-    if "all" in splits and "train" not in splits:
-        splits = by_target(splits["all"])
-    splits.pop("all", None)
+    if "all" in splits and "train" in splits:
+        raise EmbinitError(f"{folder} holds training rows and rows without a split; keep one of them")
+    if "all" in splits:
+        splits = {**by_target(splits.pop("all")), **splits}
     if "train" not in splits:
         raise EmbinitError(
             f"{folder} holds no training rows: expected train.source.txt and train.target.txt, source.txt and target.txt, "
             "or train.tsv, data.tsv (.csv, .jsonl, .parquet) with a header"
         )
+    kinds = {(rows.labels is None, len(rows.texts)) for rows in splits.values()}
+    if len(kinds) > 1:
+        raise EmbinitError(f"{folder}: the splits are not of one kind; all must be translations, or all have labels")
     translation = splits["train"].labels is None
-    languages = tuple((pair or "xx-xx").split("-")) if translation else (pair or "xx",)
-    return Corpus("files", "translation" if translation else "classification", splits, tuple(labels), languages)
+    return Corpus(
+        "files", "translation" if translation else "classification", splits, labels, _languages(pair, translation)
+    )
+
+
+def _languages(pair: str | None, translation: bool) -> tuple[str, ...]:
+    """Return the languages that a pair names, `xx` (any) where none is given."""
+    asked = tuple((pair or ("xx-xx" if translation else "xx")).split("-"))
+    if len(asked) != 1 + translation or not all(asked):
+        raise EmbinitError(f"--pair {pair}: expected {'SOURCE-TARGET' if translation else 'one language'}")
+    return asked
 
 
 def _rows(folder: Path, names: tuple[str, ...], bare: bool, reading: Reading) -> Iterator[Row] | None:
     prefixes = [*(f"{name}." for name in names), *([""] if bare else [])]
     for prefix in prefixes:
-        for source, target in zip(_SOURCE, _TARGET, strict=False):
-            paths = [_existing(folder, prefix + side) for side in (source, target)]
+        for source, target in product(_SOURCE, _TARGET):
+            paths = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in (source, target)]
             if all(paths):
                 return parallel([path for path in paths if path is not None], reading, ("source", "target"))
     for name in names:
         for ending in _TABLES:
-            path = _existing(folder, name, (ending,))
+            path = existing(folder, [name + ending])
             if path is not None:
                 return table(path, reading)
     return None
 
 
-def _existing(folder: Path, stem: str, kinds: tuple[str, ...] = (".txt", "")) -> Path | None:
-    paths = [folder / (stem + kind + ending) for kind in kinds for ending in _ENDINGS]
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _split(rows: Iterator[Row], reading: Reading, labels: list[str]) -> Split:
+def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tuple[Split, tuple[str, ...]]:
+    """Return the rows of a split and the labels there are; training rows come first and say which."""
     first = next(rows, None)
     if first is None:
-        return split_of([[]], None, reading)
+        return split_of([[]], None, reading), labels
     where, fields = first
-    rows = chain([first], rows)
-    if any(name in fields for name in _LABEL):
-        alternatives: list[tuple[str, ...]] = [_FIRST, _SECOND] if any(name in fields for name in _SECOND) else [_FIRST]
-        return _labelled(rows, alternatives, reading, labels)
-    for names in (_SOURCE, _TARGET):
-        column(fields, names, where)
-    texts: list[list[str]] = [[], []]
-    for where, fields in rows:
-        pair = [str(column(fields, names, where) or "").strip() for names in (_SOURCE, _TARGET)]
-        if not all(pair):
-            reading.reject(where, "an empty side")
-            continue
-        for side, text in zip(texts, pair, strict=True):
-            side.append(text)
-    return split_of(texts, None, reading)
-
-
-def _labelled(rows: Iterator[Row], alternatives: list[tuple[str, ...]], reading: Reading, labels: list[str]) -> Split:
-    """Return labelled rows; the training rows come first and say which labels there are."""
-    texts: list[list[str]] = [[] for _ in alternatives]
+    labelled = any(name in fields for name in _LABEL)
+    columns = _text_columns(fields) if labelled else [_SOURCE, _TARGET]
+    texts: list[list[str]] = [[] for _ in columns]
     named: list[str] = []
-    for where, fields in rows:
-        found = [str(column(fields, names, where) or "").strip() for names in alternatives]
-        label = str(column(fields, _LABEL, where)).strip()
+    for where, fields in chain([first], rows):
+        found = [text_of(column(fields, names, where)) for names in columns]
+        label = text_of(column(fields, _LABEL, where)) if labelled else ""
         if not all(found):
             reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
-        elif not label or (labels and label not in labels):
+        elif labelled and (not label or (labels and label not in labels)):
             reading.reject(where, f"unknown label {label!r}")
         else:
             named.append(label)
             for side, text in zip(texts, found, strict=True):
                 side.append(text)
-    if not labels:
-        labels.extend(sorted(set(named)))
-    return split_of(texts, [labels.index(name) for name in named], reading)
+    labels = labels or (tuple(sorted(set(named))) if labelled else ())
+    return split_of(texts, [labels.index(name) for name in named] if labelled else None, reading), labels
+
+
+def _text_columns(fields: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the names of the text columns: one, or two where the header has a known second."""
+    if "question" in fields and "sentence" in fields:
+        return [("question",), ("sentence",)]
+    return [_FIRST, _SECOND] if any(name in fields for name in _SECOND) else [_FIRST]

@@ -118,7 +118,10 @@ def open_prepared(path: Path) -> Prepared:
     manifest = path / "manifest.json"
     if not manifest.is_file():
         raise EmbinitError(f"{path} is no prepared task: it has no manifest.json")
-    content: dict[str, Any] = json.loads(manifest.read_text("utf-8"))
+    try:
+        content: dict[str, Any] = json.loads(manifest.read_text("utf-8"))
+    except ValueError:
+        raise EmbinitError(f"{manifest} is damaged; remove the folder and prepare it again") from None
     if content.get("version") != VERSION:
         raise EmbinitError(f"{path} was prepared by version {content.get('version')} of the format; prepare it again")
     return Prepared(path, content)
