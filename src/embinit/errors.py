@@ -6,6 +6,7 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from types import ModuleType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 
 class EmbinitError(ValueError):
@@ -23,6 +24,14 @@ def closest(name: str, known: Iterable[str]) -> str:
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; one of {', '.join(choices)}" if choices else ""
+
+
+def check_choices(value: Any) -> None:
+    """Raise where a field of a dataclass holds something that its `Literal` type does not name."""
+    for name, hint in get_type_hints(type(value)).items():
+        if get_origin(hint) is Literal and getattr(value, name) not in get_args(hint):
+            given = getattr(value, name)
+            raise EmbinitError(f"unknown {name} {given!r}{closest(str(given), map(str, get_args(hint)))}")
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

@@ -188,6 +188,10 @@ def test_a_classifier_pools_each_sentence_on_its_own(pooling: str) -> None:
         ({"vocabularies": (5,)}, "a translation has 2 vocabularies"),
         ({"dropout": 1.0}, "dropout 1.0; from 0 to below 1"),
         ({"layers": 0}, "layers is 0; at least 1"),
+        ({"heads": 0}, "heads is 0; at least 1"),
+        ({"positions": "sinusodial"}, "unknown positions 'sinusodial'; did you mean 'sinusoidal'"),
+        ({"norm": "prenorm"}, "unknown norm 'prenorm'"),
+        ({"task": "classification", "tied": True}, "no target embedding to tie"),
     ],
 )
 def test_impossible_models_are_told_so(changes: dict[str, object], sentence: str) -> None:

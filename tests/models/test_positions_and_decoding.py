@@ -64,6 +64,14 @@ def test_alibi_pulls_linearly_with_distance() -> None:
         assert biased[0, head, 1].tolist() == pytest.approx([-slope * abs(k - 1) for k in range(5)])
 
 
+def test_alibi_for_ten_heads_interleaves_as_its_authors_do() -> None:
+    bias = attention_positions(architecture(positions="alibi", dim=20, heads=10), "cpu").biased(
+        torch.zeros(1, 10, 1, 2), "encoder", {}, 1
+    )
+    expected = [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5]
+    assert (-bias[0, :, 0, 1]).tolist() == pytest.approx(expected)
+
+
 def test_a_learned_gain_starts_as_plain_sinusoids() -> None:
     plain, gained = (stack(architecture(task="classification", positions=kind), 1) for kind in ("sinusoidal", "gained"))
     assert torch.equal(logits(plain, [5, 6, 7]), logits(gained, [5, 6, 7]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -124,6 +126,35 @@ def test_frozen_embeddings_stay_bit_for_bit(copying: Prepared) -> None:
     assert (thawed.weights["source.embedding"][0].detach().numpy() != own.matrices[0]).any()
 
 
+def test_a_diverged_classifier_keeps_sound_weights(sorting: Prepared) -> None:
+    outcome = run(sorting, [(3, 0.2), (4, 0.2)], epochs=3, rate=1e30)
+    for one in outcome.members:
+        assert one.diverged
+        assert one.best_epoch == 0
+    assert all(weight.isfinite().all() for weight in outcome.stack.weights.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"vocabularies": (5, 5)}, "with vocabularies of"),
+        ({"length": 5}, "the model's length is 5"),
+    ],
+)
+def test_a_model_that_does_not_fit_the_task_is_told_so(
+    changes: dict[str, object], sentence: str, copying: Prepared
+) -> None:
+    a = replace(architecture(copying), **changes)  # type: ignore[arg-type]
+    with pytest.raises(EmbinitError, match=sentence):
+        train(copying, a, [member(a, 1)], Training(epochs=1))
+
+
+def test_a_classifier_needs_as_many_classes_as_labels(sorting: Prepared) -> None:
+    a = architecture(sorting, classes=3)
+    with pytest.raises(EmbinitError, match="has 2 labels, the model 3 classes"):
+        train(sorting, a, [member(a, 1)], Training(epochs=1))
+
+
 # ---------------------------------------------------------------- batches
 
 
@@ -165,7 +196,14 @@ def test_rates() -> None:
     assert [linear.rate_at(step, 4) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
     root = Training(rate=1.0, warmup=4, schedule="inverse_sqrt")
     assert root.rate_at(15, 100) == pytest.approx(0.5)
-    for wrong in ({"epochs": 0}, {"rate": 0.0}, {"smoothing": 1.0}, {"batch": 0}):
+    for wrong in (
+        {"epochs": 0},
+        {"rate": 0.0},
+        {"smoothing": 1.0},
+        {"batch": 0},
+        {"warmup": -5},
+        {"schedule": "cosine"},
+    ):
         with pytest.raises(EmbinitError, match=next(iter(wrong))):
             Training(**wrong)  # type: ignore[arg-type]
 
@@ -198,3 +236,4 @@ def test_scores_are_the_known_ones() -> None:
     assert macro_f1(table) == pytest.approx((0.5 + 2 / 3) / 2)
     assert matthews(table) == pytest.approx((1 * 2 - 1 * 1) / (2 * 3 * 2 * 3) ** 0.5)
     assert matthews(confusion(np.array([1, 1]), np.array([0, 1]), 2)) == 0
+    assert matthews(np.array([[1, 1], [1, 2]]) * 1_000_000) == pytest.approx(matthews(table))

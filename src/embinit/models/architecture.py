@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, check_choices
 
 Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
 #: Positions that are added to the embedding; the others go through attention.
@@ -39,6 +39,12 @@ class Architecture:
     classes: int = 2
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        for name in ("dim", "heads", "layers", "feedforward", "length", "classes"):
+            if getattr(self, name) < 1:
+                raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
+        if self.tied and self.task == "classification":
+            raise EmbinitError("a classification has no target embedding to tie its output to")
         if self.dim % self.heads:
             raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions")
         if self.positions == "rotary" and self.dim // self.heads % 2:
@@ -48,9 +54,6 @@ class Architecture:
             raise EmbinitError(f"a {self.task} has {expected} vocabularies, not {len(self.vocabularies)}")
         if not 0 <= self.dropout < 1:
             raise EmbinitError(f"dropout {self.dropout}; from 0 to below 1")
-        for name in ("dim", "heads", "layers", "feedforward", "length"):
-            if getattr(self, name) < 1:
-                raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
 
     @property
     def outputs(self) -> int:

@@ -1,7 +1,7 @@
 """Sentences without padding: all tokens of a batch in one row, and the way to a padded block and back.
 
-Shapes are fixed by the data set and the batch size alone (`capacity`), never by who trains beside whom: so a member's
-numbers do not depend on its neighbours, and a step can be captured once and replayed.
+Shapes are fixed by the data set and the batch size (`capacity`), not by who trains beside whom, but for the rare batch
+that is six σ too large: so a member's numbers do not depend on its neighbours.
 """
 
 from __future__ import annotations

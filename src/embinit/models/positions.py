@@ -75,8 +75,14 @@ def attention_positions(architecture: Architecture, device: torch.device | str) 
 
 
 def _slopes(heads: int, like: Tensor) -> Tensor:
-    """Return ALiBi's slopes: a geometric row from 2^(-8/heads) on (Press et al., 2022)."""
-    return torch.tensor([2.0 ** (-8 * (i + 1) / heads) for i in range(heads)], device=like.device, dtype=like.dtype)
+    """Return ALiBi's slopes (Press et al., 2022): a geometric row from 2^(-8/heads) on.
+
+    Where heads are no power of two, the row of the next lower power, then every other slope of the next higher one.
+    """
+    lower = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * (i + 1) / lower) for i in range(lower)]
+    slopes += [2.0 ** (-8 * (i + 1) / (2 * lower)) for i in range(0, 2 * lower, 2)][: heads - lower]
+    return torch.tensor(slopes, device=like.device, dtype=like.dtype)
 
 
 def relative_buckets(distance: Tensor, both_ways: bool) -> Tensor:

@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from embinit.errors import EmbinitError
 from embinit.models.architecture import Architecture
 from embinit.models.decoding import greedy
 from embinit.models.model import Member, Stack
 from embinit.prepared.reading import Prepared
 from embinit.training.batches import BEGIN, END, Batches
 from embinit.training.options import Training
-from embinit.training.step import Trainer, losses
+from embinit.training.step import Trainer, losses, predictions
 
 #: Called after each epoch with its number and every member's record of it.
 Progress = Callable[[int, list[dict[str, float]]], None]
@@ -54,6 +55,7 @@ def train(
     progress: Progress = lambda *_: None,
 ) -> Outcome:
     """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy."""
+    _fits(prepared, architecture)
     torch.backends.cuda.matmul.allow_tf32 = training.precision == "tf32"
     stack = Stack(architecture, members, device)
     batches = Batches(prepared, "train", training.batch, device)
@@ -80,15 +82,37 @@ def train(
     with torch.no_grad():
         for name, weight in stack.weights.items():
             weight.copy_(best[name])
+            weight.requires_grad_(True)
     return Outcome(stack, outcome, time.perf_counter() - start)
 
 
+def _fits(prepared: Prepared, architecture: Architecture) -> None:
+    """Raise where a model is not made for a task: a wrong size would read another member's rows."""
+    sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
+    if prepared.task != architecture.task or sizes != architecture.vocabularies:
+        raise EmbinitError(
+            f"{prepared.path} is a {prepared.task} with vocabularies of {sizes}, the model is made for a "
+            f"{architecture.task} with {architecture.vocabularies}"
+        )
+    labels = len(prepared.manifest["labels"])
+    if prepared.task == "classification" and labels != architecture.classes:
+        raise EmbinitError(f"{prepared.path} has {labels} labels, the model {architecture.classes} classes")
+    longest = max(side["longest"] for split in prepared.manifest["splits"].values() for side in split["sides"].values())
+    if longest + 2 > architecture.length:
+        raise EmbinitError(
+            f"{prepared.path} has a sentence of {longest} tokens, with <bos> and <eos> {longest + 2}; "
+            f"the model's length is {architecture.length}"
+        )
+
+
 def _better(member: Trained, record: dict[str, float]) -> bool:
-    """Return whether the newest record is the member's best; a first one is, and NaN never."""
-    earlier = member.history[:-1]
+    """Return whether the newest record is the member's best so far; one whose loss is NaN never is."""
+    sound = [one for one in member.history if np.isfinite(one["valid loss"])]
+    if not sound or sound[-1] is not record:
+        return False
     if "accuracy" in record:
-        return not earlier or record["accuracy"] > max(one["accuracy"] for one in earlier)
-    return bool(record["valid loss"] < min((one["valid loss"] for one in earlier), default=float("inf")))
+        return all(record["accuracy"] > one["accuracy"] for one in sound[:-1])
+    return all(record["valid loss"] < one["valid loss"] for one in sound[:-1])
 
 
 @torch.no_grad()
@@ -96,12 +120,11 @@ def evaluate(stack: Stack, batches: Batches) -> Tensor:
     """Return summed loss, predictions, right answers and sentences of each member, (4, members)."""
     sums = torch.zeros(4, stack.members, dtype=torch.float64, device=stack.seeds.device)
     for batch in batches.straight(stack.members):
-        total, count = losses(stack, batch, None)
+        logits, asked, there = predictions(stack, batch, None)
+        total, count = losses(logits, asked, there)
         right = torch.zeros_like(total)
         if batch.labels is not None:
-            side = batch.sides[0]
-            answers = stack.classify(side.ids, side.place).argmax(dim=-1)
-            right = ((answers == batch.labels) & batch.present).sum(dim=1).to(total.dtype)
+            right = ((logits.argmax(dim=-1) == asked) & there).sum(dim=1).to(total.dtype)
         sums += torch.stack((total, count.to(total.dtype), right, batch.present.sum(dim=1).to(total.dtype)))
     return sums
 
@@ -125,7 +148,7 @@ def _records(stack: Stack, trained: Tensor, valid: Tensor) -> list[dict[str, flo
 def translations(stack: Stack, prepared: Prepared, split: str, device: Any = "cpu") -> list[list[list[str]]]:
     """Return for each member the target tokens of each sentence, found by greedy search.
 
-    A translation may have twice the source's tokens and ten more, as the tutorial's decoder would not need.
+    A translation may have twice as many tokens as the source, its <bos> and <eos> counted, and ten more.
     """
     vocabulary = prepared.vocabularies["target"].tokens
     longest = stack.architecture.length - 2

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, check_choices
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,15 @@ class Training:
     precision: Literal["float32", "tf32"] = "float32"
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
+        for name in ("warmup", "clip"):
+            if getattr(self, name) < 0:
+                raise EmbinitError(f"{name} is {getattr(self, name)}; it cannot be negative")
         if not 0 <= self.smoothing < 1:
             raise EmbinitError(f"smoothing is {self.smoothing}; from 0 to below 1")
 

@@ -47,7 +47,8 @@ def macro_f1(table: npt.NDArray[np.int64]) -> float:
 
 def matthews(table: npt.NDArray[np.int64]) -> float:
     """Return Matthews' correlation, as CoLA is scored; 0 where one side is constant."""
-    truth, answers, count = table.sum(axis=1), table.sum(axis=0), int(table.sum())
-    covariance = float(np.trace(table) * count - truth @ answers)
+    exact = table.astype(np.float64)  # int64 overflows at some ten thousand rows
+    truth, answers, count = exact.sum(axis=1), exact.sum(axis=0), float(exact.sum())
+    covariance = float(np.trace(exact) * count - truth @ answers)
     spread = float((count**2 - answers @ answers) * (count**2 - truth @ truth)) ** 0.5
     return covariance / spread if spread else 0.0

@@ -11,19 +11,21 @@ from embinit.training.batches import Batch
 from embinit.training.options import Training
 
 
-def losses(stack: Stack, batch: Batch, step: int | None, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Return the summed loss and the number of predictions of each member, (members,) each."""
+def predictions(stack: Stack, batch: Batch, step: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return logits, what was asked for, and where something was: (members, places, outputs), (members, places) twice."""
     if batch.labels is not None:
         side = batch.sides[0]
-        logits, asked, there = stack.classify(side.ids, side.place, step), batch.labels, batch.present
-    else:
-        source, target = batch.sides
-        logits = stack.translate(source.ids, source.place, target.ids, target.place, step)
-        asked, there = target.following, target.place.real
+        return stack.classify(side.ids, side.place, step), batch.labels, batch.present
+    source, target = batch.sides
+    logits = stack.translate(source.ids, source.place, target.ids, target.place, step)
+    return logits, target.following, target.place.real
+
+
+def losses(logits: Tensor, asked: Tensor, there: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Return the summed loss and the number of predictions of each member, (members,) each."""
     each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
     # What stands where no token does is set aside, not multiplied: it may be anything.
-    kept = torch.where(there, each.view_as(asked), 0.0)
-    return kept.sum(dim=1), there.sum(dim=1)
+    return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
 class Trainer:
@@ -47,7 +49,7 @@ class Trainer:
             weight.requires_grad_(not frozen)
         for group in self.adam.param_groups:
             group["lr"] = self.training.rate_at(number, self.steps) * group["factor"]
-        total, count = losses(self.stack, batch, number, self.training.smoothing)
+        total, count = losses(*predictions(self.stack, batch, number), self.training.smoothing)
         self.adam.zero_grad(set_to_none=True)
         # Each member's mean; their sum has each member's own gradient, for no weight is shared.
         (total / count).sum().backward()  # type: ignore[no-untyped-call]
