@@ -52,6 +52,8 @@ def align(
     matching = matching or Matching()
     if vocabulary is None:
         return _project(_whole(load(source)), dim, project, seed)
+    if isinstance(vocabulary, str):
+        raise EmbinitError("a vocabulary is a list of tokens, not a text")
     if not isinstance(vocabulary, Vocabulary):
         vocabulary = from_tokens(vocabulary)
     # Other spellings are asked for too: the source's own scheme is not known before it is read.

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+#: How many choices a sentence names at the most.
+_LISTED = 20
+
 
 class EmbinitError(ValueError):
     """A wrong input or setting; its text is one sentence that names the input and what would be accepted."""
@@ -19,10 +22,12 @@ class MissingExtra(EmbinitError, ImportError):
 
 def closest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?`, or the choices where nothing is close."""
-    choices = sorted(known)
+    choices = sorted(set(known))
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]!r}?"
+    if len(choices) > _LISTED:
+        return f"; one of {', '.join(choices[:_LISTED])} and {len(choices) - _LISTED} more"
     return f"; one of {', '.join(choices)}" if choices else ""
 
 

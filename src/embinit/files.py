@@ -33,7 +33,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
-        raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb", buffering=BUFFER) as out:
             yield out
@@ -44,7 +44,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, EmbinitError):
-            raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+            raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
         raise
 
 
@@ -57,7 +57,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
-        raise EmbinitError(f"cannot write {path}: {error.strerror}") from None
+        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with part as name:
             inner = Path(name) / path.name

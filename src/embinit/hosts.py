@@ -15,6 +15,8 @@ from embinit.sources.checkpoint import weights_of
 from embinit.sources.repositories import Folder
 from embinit.types import Host, NumberFormat
 
+#: What configs call the dimension of the embedding.
+_DIMENSIONS = ("embedding_size", "hidden_size", "d_model", "n_embd", "dim")
 #: Endings of the tensors that hold learned positions.
 _POSITIONS = ("position_embeddings.weight", "wpe.weight", "embed_positions.weight")
 
@@ -66,6 +68,7 @@ def _from_folder(path: Path) -> Host:
         initial=base.initial if known == "t5" else initial,
         position_rms=_learned_rms(path) or base.position_rms,
         about=f"{path}, like {known}: {base.about}",
+        dim=next((int(config[name]) for name in _DIMENSIONS if isinstance(config.get(name), int)), None),
     )
 
 

@@ -6,6 +6,8 @@ import hashlib
 
 import numpy as np
 
+from embinit.errors import EmbinitError
+
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
     """Return a generator that depends on the seed and the purpose alone: same bits whatever else was drawn.
@@ -13,6 +15,8 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
     >>> float(stream(1, "rows").random()) == float(stream(1, "rows").random())
     True
     """
+    if seed < 0:
+        raise EmbinitError(f"seed {seed}; zero or more is needed")
     digest = hashlib.sha256(purpose.encode()).digest()
     words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))

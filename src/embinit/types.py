@@ -167,6 +167,8 @@ class Host:
     about: str = ""
     #: what goes into a tied output layer is divided by √D first (T5)
     output_scaled: bool = False
+    #: the model's dimension, where it is a checkpoint's
+    dim: int | None = None
 
     @property
     def adds_positions(self) -> bool:

@@ -158,6 +158,8 @@ WRONG = {
     "recipe": (["inspect", "{glove}", "--recipe", "pretrained_xaver"], "did you mean 'pretrained_xavier'?"),
     "model": (["inspect", "{glove}", "--model", "brt"], "unknown model 'brt'; did you mean 'bert'?"),
     "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
+    "lower alone": (["inspect", "{glove}", "--lower"], "--lower goes with --text"),
+    "equal numbers": (["inspect", "{folder}/equal"], "all numbers are equal"),
     "both": (["inspect", "{glove}", "--vocab", "{glove}", "--text", "{glove}"], "--vocab or --text, not both"),
     "text": (["inspect", "{glove}", "--text", "nowhere"], "no such text file: nowhere"),
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
@@ -185,6 +187,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(case: str, glove_file: Path
     folder = glove_file.parent
     (folder / "empty").touch()
     (folder / "prose").write_text("It was a dark night\nand nobody spoke\n")
+    (folder / "equal").write_text("a 1 1\nb 1 1\n")
     (folder / "picture").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     (folder / "pickle").write_bytes(b"\x80\x04\x95" + bytes(50))
     (folder / "taken.npy").mkdir()
@@ -220,3 +223,53 @@ def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
 
 def test_version() -> None:
     assert run("--version").stdout.strip() == f"embinit {embinit.__version__}"
+
+
+def test_an_input_is_never_overwritten(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in (glove_file, vocabulary)}
+    for words in (
+        ("make", glove_file, "-o", glove_file),
+        ("make", glove_file, "--vocab", vocabulary, "-o", vocabulary, "--format", "glove"),
+        ("glove", vocabulary, "-o", vocabulary),
+    ):
+        done = run(*words)
+        assert done.returncode == 2
+        assert "is an input of this command" in done.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("command", ["inspect", "recipes"])
+def test_a_locale_without_sigma_does_not_matter(command: str, glove_file: Path) -> None:
+    done = run(command, *([glove_file] if command == "inspect" else []), env={"LC_ALL": "C", "PYTHONUTF8": "0"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_models_folder_says_its_dimension(glove_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "bert", "hidden_size": 32}')
+    done = run("make", glove_file, "--model", tmp_path / "model", "-o", tmp_path / "x.npy")
+    assert done.returncode == 2
+    assert "has 24 dimensions, the model 32" in done.stderr
+    assert (
+        run("make", glove_file, "--model", tmp_path / "model", "--project", "pad", "-o", tmp_path / "x.npy").returncode
+        == 0
+    )
+    assert np.load(tmp_path / "x.npy").shape[1] == 32
+
+
+def test_a_full_disk_and_too_much_memory_are_one_sentence(glove_file: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "embinit", "inspect", str(glove_file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    done = run("inspect", glove_file, "--dim", 10**9, "--project", "pad")
+    assert done.returncode == 2
+    assert "not enough memory" in done.stderr

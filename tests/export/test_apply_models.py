@@ -404,13 +404,37 @@ def test_rows_that_do_not_come_back_are_noticed_and_nothing_is_left(
     real = models._load
 
     def damaged(library: Any, folder: Path) -> Any:
-        loaded = real(library, folder)
+        loaded, missing = real(library, folder)
         if folder != model:
             with torch.no_grad():
                 loaded.get_input_embeddings().weight[6, 2] += 1e-3
-        return loaded
+        return loaded, missing
 
     monkeypatch.setattr(models, "_load", damaged)
     with pytest.raises(EmbinitError, match="loaded again, the embedding is not the one that was put in"):
         apply(vectors(SMALLER), model, tmp_path / "out", resize=resize)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_model_without_its_weights_and_its_other_files_is_told_and_kept(tmp_path: Path) -> None:
+    model = save(bert, tmp_path / "model")
+    weights_file = model / "model.safetensors"
+    with safe_open(weights_file, "pt") as file:
+        kept = {name: file.get_tensor(name) for name in file.keys() if "embeddings" in name}  # noqa: SIM118
+    save_file(kept, weights_file, metadata={"format": "pt"})
+    (model / "1_Pooling").mkdir()
+    (model / "1_Pooling" / "config.json").write_text("{}")
+    (model / "modules.json").write_text("[]")
+    done = apply(vectors(WORDS), model, tmp_path / "out")
+    assert done.missing > 5
+    assert (tmp_path / "out" / "modules.json").is_file()
+    assert (tmp_path / "out" / "1_Pooling" / "config.json").is_file()
+    assert apply(vectors(WORDS), save(bert, tmp_path / "whole"), tmp_path / "again").missing == 0
+
+
+def test_a_cut_weight_file_is_one_sentence(tmp_path: Path) -> None:
+    model = save(bert, tmp_path / "model")
+    whole = (model / "model.safetensors").read_bytes()
+    (model / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(EmbinitError, match="cannot be loaded by transformers"):
+        apply(vectors(WORDS), model, tmp_path / "out")

@@ -125,7 +125,7 @@ def test_a_dead_server(served, tmp_path):
     with serving(Served()) as other:
         url = other.url
     error = ask(url, tmp_path)["error"]
-    assert error.startswith("cannot reach the hub for org/tiny: ")
+    assert error.startswith("org/tiny is no folder here, and the hub cannot be reached: ")
     assert "refused" in error
 
 

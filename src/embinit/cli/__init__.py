@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -49,11 +50,20 @@ for module in (inspect, make, apply, analogy, fetch, recipes, glove, prepare, de
 
 def main() -> None:
     """Run the command line; a wrong input is one sentence and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="replace")  # a σ in a locale that has none becomes a ?
     try:
         app()
     except EmbinitError as error:
-        typer.echo(f"embinit: {error}", err=True)
+        typer.echo(f"embinit: {str(error).encode('utf-8', 'replace').decode('utf-8')}", err=True)
+        sys.exit(2)
+    except MemoryError as error:
+        typer.echo(f"embinit: there is not enough memory for this{f': {error}' if str(error) else ''}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        typer.echo(f"embinit: {error.strerror or error}", err=True)
+        sys.exit(2)

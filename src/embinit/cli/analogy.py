@@ -64,11 +64,14 @@ def command(
     from embinit.alignment import Matching, align
     from embinit.cli.console import console, print_json, table, working
     from embinit.diagnosis.analogy import evaluate, known, read_questions, total
+    from embinit.errors import EmbinitError
     from embinit.recipes.recipe import recipe
     from embinit.seeds import stream
 
     asked = read_questions(questions, lower)
-    vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
+    if not table4 and (draws != 10 or length != 20):
+        raise EmbinitError("--draws and --length go with --table4")
+    vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower and bool(text), min_count)
     with working(f"reading {source}"):
         aligned = align(source, vocabulary, matching=Matching(case=False, markers=False, compose=False))
     matrix = recipe("pretrained")(aligned, stream(seed, "matrix"))
@@ -89,9 +92,8 @@ def command(
         percent = f"{100 * score.accuracy:.1f}" if score.asked else "–"
         made.add_row(name or "(none)", str(score.right), str(score.asked), percent)
     made.add_section()
-    made.add_row(
-        "total", str(everything.right), str(everything.asked), f"{100 * everything.accuracy:.1f}", style="bold"
-    )
+    share = f"{100 * everything.accuracy:.1f}" if everything.asked else "–"
+    made.add_row("total", str(everything.right), str(everything.asked), share, style="bold")
     screen = console()
     screen.print(made)
     screen.print(f"{everything.asked:,} of {len(asked):,} questions apply: all four words are known.")

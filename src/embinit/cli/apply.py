@@ -52,10 +52,16 @@ def command(
         print_json({**asdict(done), "path": str(out)})
         return
     screen = console()
-    head = "the tied output layer follows" if done.tied else "the output layer is not tied"
-    size = "resized to" if done.resized else "of"
-    screen.print(f"{done.replaced:,} {size} {done.rows:,} rows are the matrix's; {head}")
+    head = "the tied output layer follows" if done.tied else "no output layer is tied to them"
+    size = ", which the model has now" if done.resized else ""
+    screen.print(f"{done.replaced:,} of {done.rows:,} rows{size} come from the matrix; {head}")
     screen.print(f"kept: {done.specials_kept:,} special, {done.others_kept:,} that the matrix lacks")
+    if done.missing:
+        screen.print(
+            f"note: {done.missing:,} tensors are not in {model}: transformers drew them at random", markup=False
+        )
+    if done.resized:
+        screen.print("the tokenizer is left out: its tokens are no longer the model's (tokens.json has them)")
     if done.unused:
         screen.print(f"not used: {done.unused:,} tokens of the matrix that the model's tokenizer lacks")
     screen.print(f"saved, loaded again and compared bit for bit: {out}", markup=False, soft_wrap=True)

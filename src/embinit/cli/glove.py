@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embinit.cli.options import Json, Seed
+from embinit.cli.options import Json, Seed, keep_inputs
 
 if TYPE_CHECKING:
     from embinit.text.glove import Trained
@@ -120,6 +120,7 @@ def command(
     from embinit.text.glove.training import train
     from embinit.text.tokenizers import tokenizer as tokenizer_of
 
+    keep_inputs(out, *text)
     check_writable(out)
     started = time.monotonic()
     try:

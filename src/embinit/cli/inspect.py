@@ -64,7 +64,7 @@ def command(
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
-        dim=dim, project=project, seed=seed,
+        dim=dim or target.dim, project=project, seed=seed,
     )  # fmt: skip
     with working("measuring"):
         diagnosis = diagnose(aligned, host=target, recipe=chosen, seed=seed)

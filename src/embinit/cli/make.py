@@ -67,10 +67,11 @@ def command(
 
     chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
     format_of(out, format)
+    shared.keep_inputs(out, source, vocab, *(text or []))
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
-        dim=dim, project=project, seed=seed,
+        dim=dim or target.dim, project=project, seed=seed,
     )  # fmt: skip
     with working("making the matrix"):
         matrix = chosen(aligned, stream(seed, "matrix"), target)

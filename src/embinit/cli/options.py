@@ -120,6 +120,10 @@ def vocabulary_of(
 
     if vocab is not None and text:
         raise EmbinitError("give --vocab or --text, not both")
+    if not text:
+        for name, given in (("tokenizer", tokenizer != "whitespace"), ("lower", lower), ("min-count", min_count > 1)):
+            if given:
+                raise EmbinitError(f"--{name} goes with --text")
     if vocab is not None:
         return from_file(vocab)
     if text:
@@ -147,6 +151,13 @@ def aligned_of(
     matching = Matching(case=not no_case, markers=not no_markers, compose=not no_compose, specials=specials)
     with working(f"reading {source}"):
         return align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)  # type: ignore[arg-type]
+
+
+def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
+    """Raise where the output would take the place of an input."""
+    for given in inputs:
+        if given is not None and out.exists() and Path(str(given).partition("::")[0]).resolve() == out.resolve():
+            raise EmbinitError(f"{out} is an input of this command; give another name")
 
 
 def command_line(command: str, source: str, options: dict[str, Any]) -> str:

@@ -61,10 +61,15 @@ def command(
     embinit prepare multi30k --data multi30k/ --pair de-en -o prepared
     """
     from embinit.cli.console import print_json
+    from embinit.errors import EmbinitError
 
     if name is None:
         _list(json)
         return
+    if not name.startswith("captions") and (size != 20_000 or seed != 0):
+        raise EmbinitError("--size and --seed go with captions")
+    if name.startswith("captions") and data is not None:
+        raise EmbinitError(f"{name} is generated and takes no --data")
     corpus = _corpus(name, data, pair, seed, size)
     settings = _settings(corpus, name, tokenizer, lower, min_count)
     prepared, new = _prepare(corpus, settings, out)

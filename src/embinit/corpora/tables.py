@@ -180,9 +180,13 @@ def existing(folder: Path, names: Sequence[str]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def column(row: dict[str, Any], names: Sequence[str], where: str) -> Any:
-    """Return the field under the first name that the row has; an error names those that it has."""
-    for name in names:
-        if name in row:
-            return row[name]
+def field_of(row: dict[str, Any], names: Sequence[str]) -> Any:
+    """Return the field under the first name that the row has, None where it has none."""
+    return next((row[name] for name in names if name in row), None)
+
+
+def has_column(row: dict[str, Any], names: Sequence[str], where: str) -> None:
+    """Raise where a first row has none of these columns; the error names those that it has."""
+    if any(name in row for name in names):
+        return
     raise EmbinitError(f"{where}: no column {names[0]!r}{closest(names[0], row)}; it has {', '.join(map(str, row))}")

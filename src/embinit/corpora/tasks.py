@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, Task, split_of
-from embinit.corpora.tables import Row, column, existing, parallel, segments, table, tags, text_of
+from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
 from embinit.errors import EmbinitError, closest
 
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
@@ -174,14 +174,17 @@ def _iwslt(group: tuple[Path, ...], names: Sequence[str], reading: Reading) -> I
 
 def _translations(rows: Iterator[Row], sides: tuple[str, ...], reading: Reading) -> Split:
     texts: list[list[str]] = [[], []]
-    for where, fields in rows:
+    for number, (where, fields) in enumerate(rows):
         inner = fields.get("translation", fields)  # the hub's tables keep both sides in one column
-        pair = [text_of(column(inner, (side,), where)) for side in sides] if isinstance(inner, dict) else [""]
+        if number == 0 and isinstance(inner, dict):
+            for side in sides:
+                has_column(inner, (side,), where)
+        pair = [text_of(field_of(inner, (side,))) for side in sides] if isinstance(inner, dict) else [""]
         if not all(pair):
             reading.reject(where, "an empty side")
             continue
-        for side, text in zip(texts, pair, strict=True):
-            side.append(text)
+        for column, text in zip(texts, pair, strict=True):
+            column.append(text)
     return split_of(texts, None, reading)
 
 
@@ -189,9 +192,12 @@ def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
     texts: list[list[str]] = [[] for _ in data.texts]
     labels: list[int] = []
     numbers = {**{name: i for i, name in enumerate(data.labels)}, **{str(i): i for i in range(len(data.labels))}}
-    for where, fields in rows:
-        found = [text_of(column(fields, names, where)) for names in data.texts]
-        label = text_of(column(fields, data.label, where))
+    for number, (where, fields) in enumerate(rows):
+        if number == 0:
+            for names in (*data.texts, data.label):
+                has_column(fields, names, where)
+        found = [text_of(field_of(fields, names)) for names in data.texts]
+        label = text_of(field_of(fields, data.label))
         if not all(found):
             reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
         elif label not in numbers:

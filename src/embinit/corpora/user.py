@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
-from embinit.corpora.tables import Row, column, existing, parallel, table, text_of
+from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, table, text_of
 from embinit.corpora.tasks import by_target
 from embinit.errors import EmbinitError
 
@@ -93,11 +93,13 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
     where, fields = first
     labelled = any(name in fields for name in _LABEL)
     columns = _text_columns(fields) if labelled else [_SOURCE, _TARGET]
+    for names in columns:
+        has_column(fields, names, where)
     texts: list[list[str]] = [[] for _ in columns]
     named: list[str] = []
     for where, fields in chain([first], rows):
-        found = [text_of(column(fields, names, where)) for names in columns]
-        label = text_of(column(fields, _LABEL, where)) if labelled else ""
+        found = [text_of(field_of(fields, names)) for names in columns]
+        label = text_of(field_of(fields, _LABEL)) if labelled else ""
         if not all(found):
             reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
         elif labelled and (not label or (labels and label not in labels)):

@@ -12,6 +12,7 @@ from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
 from embinit.diagnosis.verdict import Verdict, as_dict, verdict
+from embinit.errors import EmbinitError
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named
@@ -88,6 +89,8 @@ def diagnose(
     matrix = chosen(aligned, stream(seed, "matrix"), host)
     own = np.ones(len(matrix), dtype=bool) if not chosen.uses_source else aligned.found
     rows = matrix if own.all() else np.ascontiguousarray(matrix[own])
+    if not rows.size or float(rows.std(dtype=np.float64)) == 0:
+        raise EmbinitError(f"{aligned.origin.source}: all numbers are equal; these are no vectors")
     spread, shape, absorbed = distribution(rows), geometry(rows, seed), absorption(rows, host, seed)
     others = distribution(matrix[~own]) if not own.all() else None
     coverage = aligned.coverage()

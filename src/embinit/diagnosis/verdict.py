@@ -91,9 +91,11 @@ def _with_positions(absorbed: Absorption, rows: int, dim: int, host: Host) -> _O
         else (" (measured with sinusoids and post-LN; taken over to this model)")
     )
     if ratio > line["border"]:
-        text = f"positions are absorbed: {seen}{told}{basis}"
+        hidden = absorbed.position_readout is None or absorbed.position_readout < 0.5
+        text = f"{'positions are absorbed' if hidden else 'rows outweigh the positions'}: {seen}{told}{basis}"
         headline = (
-            "Standardize these vectors: as they are they will do worse than random ones, for they absorb the positions."
+            "Standardize these vectors: as they are the model will do worse than with Xavier's random ones, "
+            f"for they {'absorb' if hidden else 'outweigh'} the positions."
         )
         return "standardize", headline, target, [Finding("harm", "absorption", text)]
     if ratio > line["good"]:
@@ -180,10 +182,14 @@ def _rows(
         say(
             "note",
             "mean",
-            f"the mean is {spread.mean:.3g}, {abs(spread.mean) / spread.std:.2f} σ from zero: center them",
+            f"the mean is {abs(spread.mean) / spread.std:.2f} σ from zero; `pretrained | center` takes it away",
         )
     if shape.mean_cosine > line["cone"]:
-        say("note", "isotropy", f"rows point the same way (mean cosine {shape.mean_cosine:.2f}): try all_but_the_top")
+        say(
+            "note",
+            "isotropy",
+            f"rows point the same way (mean cosine {shape.mean_cosine:.2f}); `pretrained | all_but_the_top` spreads them",
+        )
     if shape.outlier_dimensions:
         listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
         say("note", "outlier dimensions", f"{len(shape.outlier_dimensions)} dimensions dominate ({listed})")

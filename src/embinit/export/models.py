@@ -20,6 +20,8 @@ from embinit.types import Embeddings, Matrix
 if TYPE_CHECKING:
     import torch
 
+#: Endings of files that are copied along with a model: neither weights nor code.
+_SMALL = (".json", ".txt", ".model", ".spm", ".jinja", ".md")
 _TOKENIZER_FILES = (
     *FOLDER_FILES,
     "tokenizer_config.json",
@@ -48,6 +50,8 @@ class Applied:
     unused: int
     tied: bool
     resized: bool
+    #: tensors that the model's folder lacks, so that transformers drew them at random
+    missing: int = 0
 
 
 def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = False) -> None:
@@ -84,7 +88,7 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         raise EmbinitError(f"{model} is no model folder: it has no config.json")
     if out.resolve() == model.resolve():
         raise EmbinitError(f"{out} is the model itself; give another folder")
-    loaded = _load(transformers, model)
+    loaded, missing = _load(transformers, model)
     layer = loaded.get_input_embeddings()
     if int(layer.weight.shape[1]) != embeddings.dim:
         raise EmbinitError(
@@ -101,13 +105,11 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         _renumber(loaded, theirs.tokens, embeddings)
     expected = _fill(loaded, plan, embeddings, resize)
     with replacing_folder(out) as folder:
-        with _quiet(transformers):
-            loaded.save_pretrained(folder)
-        if not resize:
-            _carry_over(model, folder)
-        else:
+        _save(transformers, loaded, folder)
+        _carry_over(model, folder, tokenizer=not resize)
+        if resize:
             (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
-        again = _load(transformers, folder)
+        again, _ = _load(transformers, folder)
         if not _same(again.get_input_embeddings().weight, expected):
             raise EmbinitError(f"{model}: saved and loaded again, the embedding is not the one that was put in")
         tied = _is_tied(again)
@@ -120,6 +122,7 @@ def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = Fals
         unused=plan.unused,
         tied=tied,
         resized=resize,
+        missing=missing,
     )
 
 
@@ -203,16 +206,25 @@ def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Tok
     )
 
 
-def _load(transformers: Any, folder: Path) -> Any:
-    """Return the model with the class that its config names, so that its head is there too; no remote code."""
+def _load(transformers: Any, folder: Path) -> tuple[Any, int]:
+    """Return the model with the class that its config names, head included, and how many tensors its folder lacks."""
     try:
         with _quiet(transformers):
             config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             names = [name for name in config.architectures or [] if hasattr(transformers, name)]
             kind = getattr(transformers, names[0]) if names else transformers.AutoModel
-            return kind.from_pretrained(folder)
-    except (OSError, ValueError, RuntimeError) as error:
+            loaded, report = kind.from_pretrained(folder, output_loading_info=True)
+    except Exception as error:  # transformers passes on whatever its readers raise
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
+    return loaded, len(report["missing_keys"])
+
+
+def _save(transformers: Any, loaded: Any, folder: Path) -> None:
+    try:
+        with _quiet(transformers):
+            loaded.save_pretrained(folder)
+    except Exception as error:  # a full disk comes as an error of safetensors' own
+        raise EmbinitError(f"cannot write {folder.name}: {str(error).partition(chr(10))[0]}") from None
 
 
 @contextmanager
@@ -241,9 +253,13 @@ def _same(weight: Any, expected: Any) -> bool:
     return bool(torch.equal(weight.detach().cpu(), expected.cpu()))
 
 
-def _carry_over(model: Path, folder: Path) -> None:
-    """Copy small files that `save_pretrained` does not write: the tokenizer's, and how to generate."""
-    for name in (*_TOKENIZER_FILES, "generation_config.json"):
-        source = model / name
-        if source.is_file() and not (folder / name).exists():
-            (folder / name).write_bytes(source.read_bytes())
+def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
+    """Copy what `save_pretrained` does not write: sentence-transformers' files, and the tokenizer where it still fits."""
+    for source in sorted(model.rglob("*")):
+        place = source.relative_to(model)
+        if not source.is_file() or source.suffix not in _SMALL or place.name.endswith(".index.json"):
+            continue
+        if (folder / place).exists() or (not tokenizer and place.name in _TOKENIZER_FILES):
+            continue
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(source.read_bytes())

@@ -109,7 +109,7 @@ def from_toml(spec: str, fill: str | None = None) -> Recipe:
     try:
         content = tomllib.loads(Path(file).read_text("utf-8"))
     except OSError as error:
-        raise EmbinitError(f"cannot read {file}: {error.strerror}") from None
+        raise EmbinitError(f"cannot read {file}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EmbinitError(f"{file} is not TOML: {error}") from None
     inner = content.get("recipes")

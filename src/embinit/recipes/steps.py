@@ -228,6 +228,8 @@ def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
 @step()
 def noise(rows: Matrix, context: Context, ratio: float = 0.1) -> Matrix:
     """Add normal noise of `ratio` times the rows' σ."""
+    if ratio < 0:
+        raise EmbinitError(f"noise ratio={ratio}; zero or more is needed")
     std = ratio * float(rows.std(dtype=np.float64))
     return as_matrix(rows + std * context.rng.standard_normal(rows.shape))
 

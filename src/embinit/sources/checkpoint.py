@@ -211,7 +211,7 @@ def tensor_name(
     names = list(weights.where)
     if asked is not None:
         if asked not in names:
-            raise EmbinitError(f"{source} has no tensor {asked!r}{closest(asked, names) if len(names) < 999 else ''}")
+            raise EmbinitError(f"{source} has no tensor {asked!r}{closest(asked, names)}")
         if len(weights.shape(asked)) != 2:
             raise EmbinitError(f"{source}: {asked} has shape {weights.shape(asked)}; a matrix is needed")
         return asked

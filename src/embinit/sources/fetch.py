@@ -56,7 +56,7 @@ def fetch(entry: Entry, folder: Path, progress: Progress = lambda *_: None, paus
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
-        raise EmbinitError(f"cannot write {part}: {error.strerror}") from None
+        raise EmbinitError(f"cannot write {part}: {error.strerror or error}") from None
     sha256 = _sha256(part, progress)
     expected = entry.sha256 or recorded.get("sha256")
     if expected is not None and sha256 != expected:

@@ -53,6 +53,8 @@ def load(
     if not isinstance(source, str | Path):
         return _first(read_object(source, tokens, wanted), most)
     spec = str(source)
+    if not spec.strip():
+        raise EmbinitError("the source is empty; give a file, a folder or a hub id")
     name, _, detail = spec.partition("::")
     ask = Ask(wanted, most, compose)
     if is_name(name) and not Path(name).exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,6 +53,7 @@ class Hub:
     """A repository on the hub: small files through its cache, weights by ranged reads."""
 
     def __init__(self, spec: str) -> None:
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are not for the screen
         self._hub: Any = require("huggingface_hub", "hf", f"reading {spec} from the hub")
         # The package loads its modules lazily, and these two not by attribute.
         self._errors: Any = require("huggingface_hub.errors", "hf", f"reading {spec} from the hub")
@@ -69,7 +71,7 @@ class Hub:
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
                 raise EmbinitError(
-                    f"cannot reach the hub for {self.name}: {_reason(error.__cause__ or error)}"
+                    f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error.__cause__ or error)}"
                 ) from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
@@ -83,7 +85,9 @@ class Hub:
         except errors.RevisionNotFoundError:
             raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+            raise EmbinitError(
+                f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
+            ) from None
 
     def large(self, file: str) -> Bytes | None:
         """Return the file from the cache where it is whole there, and else by ranged reads."""
@@ -110,7 +114,9 @@ class Hub:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
                 except Exception as error:
-                    raise EmbinitError(f"cannot reach the hub for {self.name}: {_reason(error)}") from None
+                    raise EmbinitError(
+                        f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
+                    ) from None
         return self._listing
 
 

@@ -53,7 +53,7 @@ def read_tokens(path: Path) -> TokenTable:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror}") from None
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
     if not data.strip():
         raise EmbinitError(f"{path} is empty; expected tokens")
     if data.lstrip()[:1] in (b"{", b"["):

@@ -92,6 +92,8 @@ def _wordpiece(path: Path) -> Any:
     from tokenizers import Tokenizer as Made
     from tokenizers import models, normalizers, pre_tokenizers
 
+    if "[UNK]" not in path.read_text(encoding="utf-8").split("\n"):
+        raise EmbinitError(f"{path} is no WordPiece list: it has no [UNK]")
     made = Made(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer(lowercase=_lowercases(path))
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
