@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import embinit
 from embinit.errors import EmbinitError
@@ -419,8 +419,7 @@ def test_rows_that_do_not_come_back_are_noticed_and_nothing_is_left(
 def test_a_model_without_its_weights_and_its_other_files_is_told_and_kept(tmp_path: Path) -> None:
     model = save(bert, tmp_path / "model")
     weights_file = model / "model.safetensors"
-    with safe_open(weights_file, "pt") as file:
-        kept = {name: file.get_tensor(name) for name in file.keys() if "embeddings" in name}  # noqa: SIM118
+    kept = {name: value for name, value in load_file(weights_file).items() if "embeddings" in name}
     save_file(kept, weights_file, metadata={"format": "pt"})
     (model / "1_Pooling").mkdir()
     (model / "1_Pooling" / "config.json").write_text("{}")
