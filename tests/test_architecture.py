@@ -18,7 +18,7 @@ ROOT = Path(embinit.__file__).parent
 # A room may import rooms of earlier groups, not of its own group and not of later ones (docs/decisions/0001).
 GROUPS = (
     ("errors",),
-    ("types", "seeds", "files"),
+    ("types", "seeds", "files", "hub"),
     ("text", "positions"),
     ("sources", "corpora"),
     ("hosts",),

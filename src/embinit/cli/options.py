@@ -48,7 +48,7 @@ TokenizerName = Annotated[
         "--tokenizer",
         metavar="NAME",
         rich_help_panel=_VOCABULARY,
-        help="With --text: whitespace, spacy:en (any language), or a tokenizer's file or folder.",
+        help="With --text: whitespace, spacy:en (any language), or a tokenizer's file, folder or hub id.",
     ),
 ]
 Lower = Annotated[bool, typer.Option("--lower", rich_help_panel=_VOCABULARY, help="With --text: lower-case it first.")]

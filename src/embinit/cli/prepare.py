@@ -26,7 +26,11 @@ def command(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DIR", help="The data set's folder, or `hub` for the Hugging Face hub's."),
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="The data set's folder, or its id on the Hugging Face hub (`hub` is short for it).",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where prepared tasks lie.")] = Path(
         "prepared"
@@ -38,7 +42,9 @@ def command(
     tokenizer: Annotated[
         str,
         typer.Option(
-            "--tokenizer", metavar="NAME", help="spacy (rules of each language), whitespace, or a tokenizer's file."
+            "--tokenizer",
+            metavar="NAME",
+            help="spacy (rules of each language), whitespace, or a tokenizer's path or hub id.",
         ),
     ] = "spacy",
     lower: Annotated[
@@ -97,8 +103,9 @@ def _list(json: bool) -> None:
 
 
 def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int) -> Corpus:
+    from embinit import hub
     from embinit.cli.console import working
-    from embinit.corpora import generated, hub
+    from embinit.corpora import generated
     from embinit.corpora.tasks import read_corpus, read_hub, tasks
     from embinit.corpora.user import read_files
     from embinit.errors import EmbinitError, closest
@@ -114,11 +121,11 @@ def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int)
         known = [*tasks(), "captions", "captions-labelled", "files"]
         raise EmbinitError(f"unknown data set {name!r}{closest(name, known)}")
     if data is None:
-        raise EmbinitError(f"{name} needs --data DIR (or --data hub)")
+        raise EmbinitError(f"{name} needs --data DIR{'' if name == 'files' else ' (or --data hub)'}")
     with working(f"reading {name}"):
         if name == "files":
             return read_files(Path(data), pair)
-        if data == "hub":
+        if data == "hub" or (data == tasks()[name].hub.get("id") and not Path(data).exists()):
             return read_hub(name, hub.download, pair)
         return read_corpus(name, Path(data), pair)
 

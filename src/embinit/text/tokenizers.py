@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
+from embinit.hub import download
 from embinit.text.token_files import read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 
 _BATCH = 1000
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w./-]+)?")
 
 
 def tokenizer(spec: str) -> Tokenizer:
-    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file or folder."""
+    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file, folder or hub id."""
     if spec == "whitespace":
         return _whitespace
     if spec.startswith("spacy:"):
@@ -24,8 +27,11 @@ def tokenizer(spec: str) -> Tokenizer:
     path = Path(spec)
     if path.exists():
         return _subwords(path)
+    if _HUB_ID.fullmatch(spec):
+        repository, _, revision = spec.partition("@")
+        return _subwords(download(repository, "tokenizer.json", revision or None, "model"))
     names = ("whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
-    raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file or folder)")
+    raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
 def _whitespace(lines: Iterable[str]) -> Iterator[list[str]]:
