@@ -16,11 +16,11 @@ app = typer.Typer(
     name="embinit",
     help="Put pre-trained vectors into a transformer's embedding layer so that they help.\n\n"
     "Vectors that are too large absorb the position encoding that is added to them, and the model does worse than with "
-    "random ones. [bold]inspect[/] tells before training, [bold]make[/] writes the matrix to start from.",
+    "random ones. **inspect** tells before training, **make** writes the matrix to start from.",
     epilog="Start with: embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

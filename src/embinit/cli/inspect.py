@@ -90,7 +90,7 @@ def command(
     _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, default_model=model is None)
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
-    _print_verdict(screen, diagnosis, line)
+    _print_verdict(screen, diagnosis, line, own_vocabulary=vocabulary is None)
     if plot is not None:
         screen.print(f"\nDrawn: {plot}", markup=False)
 
@@ -189,7 +189,7 @@ def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str
     screen.print(hanging([("[dim]shape[/]", facts)]))
 
 
-def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str) -> None:
+def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, own_vocabulary: bool) -> None:
     from rich.markup import escape
 
     from embinit.cli.console import hanging
@@ -197,5 +197,8 @@ def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str) -> None:
     opinion = diagnosis.verdict
     screen.print(f"\n[bold]{escape(opinion.headline)}[/]")
     screen.print(hanging((f" {_SIGNS[finding.severity]}", escape(finding.text)) for finding in opinion.findings))
+    if own_vocabulary and opinion.advice == "as is" and opinion.recipe == "pretrained":
+        screen.print("\nNothing needs to be done to them.")
+        return
     screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
     screen.print(f"  {line}", markup=False, soft_wrap=True)
