@@ -64,7 +64,7 @@ def _draw(axes: Any, diagnosis: Diagnosis) -> None:
         axes.stairs(100 * share, grid, color=color, linewidth=1.2)
     ticks = _ticks(edge, linear)
     axes.set_xticks(np.arcsinh(np.array(ticks) / linear), [f"{tick:g}" for tick in ticks])
-    axes.set_xlabel(f"value ({size}; the axis is logarithmic away from zero)")
+    axes.set_xlabel(f"value ({size}; axis and bins are logarithmic away from zero)")
     axes.set_ylabel("share of numbers in a bin, %")
     axes.set_title(f"Rows and positions, as the model ({diagnosis.host.name}) adds them", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
