@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+_SECONDS_BETWEEN_LINES = 10
 
 
 def console(*, err: bool = False) -> Console:
@@ -85,12 +88,12 @@ def rejected(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
 
 
 class Bar:
-    """A progress bar on stderr; plain lines every tenth where nobody watches."""
+    """A progress bar on stderr; a plain line every ten seconds where nobody watches."""
 
     def __init__(self, name: str, unit: str) -> None:
         from rich import progress
 
-        self._name = name
+        self._name, self._unit = name, unit
         self._screen = console(err=True)
         counted: tuple[progress.ProgressColumn, ...] = (
             (progress.DownloadColumn(), progress.TransferSpeedColumn())
@@ -106,8 +109,7 @@ class Bar:
         watched = self._screen.is_terminal
         self._progress = progress.Progress(*columns, console=self._screen, disable=not watched, transient=True)
         self._task = self._progress.add_task(name, total=None)
-        self._done = self._tenth = 0
-        self._unit = unit
+        self._said = time.monotonic()
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -119,9 +121,7 @@ class Bar:
     def update(self, what: str, done: int, total: int | None) -> None:
         """Show how far the work is."""
         self._progress.update(self._task, description=f"{self._name}: {what}", completed=done, total=total)
-        if done < self._done:  # the next phase begins
-            self._tenth = 0
-        self._done = done
-        if not self._screen.is_terminal and total and done * 10 // total > self._tenth:
-            self._tenth = done * 10 // total
-            self._screen.print(f"{self._name}: {what}, {10 * self._tenth} % of {total:,} {self._unit}", markup=False)
+        if not self._screen.is_terminal and time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            far = f"{done:,} {self._unit}" if not total else f"{100 * done / total:.0f} % of {total:,} {self._unit}"
+            self._screen.print(f"{self._name}: {what}, {far}", markup=False)

@@ -113,7 +113,7 @@ def command(
 
     embinit glove train.en.gz more.txt --lower --dim 300 -o vectors.txt
     """
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import Bar, console, print_json
     from embinit.text.glove.checkpoint import beside, clear
     from embinit.text.glove.corpus import text_lines
     from embinit.text.glove.output import check_writable, nearest, telling, write
@@ -124,7 +124,7 @@ def command(
     check_writable(out)
     started = time.monotonic()
     try:
-        with _Bar() as bar:
+        with Bar("glove", "done") as bar:
             trained = train(
                 text_lines(text), dim=dim, window=window, symmetric=not left_only, epochs=epochs, min_count=min_count,
                 tokenize=tokenizer_of(tokenizer), lower=lower, x_max=x_max, alpha=alpha, lr=lr, threads=threads,
@@ -183,32 +183,3 @@ def _report(trained: Trained, neighbours: dict[str, list[str]], min_count: int, 
     for word, others in neighbours.items():
         made.add_row(Text(word), Text(", ".join(others)))
     screen.print(made)
-
-
-class _Bar:
-    """A progress bar on stderr; a plain line every ten seconds where nobody watches."""
-
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        from embinit.cli.console import console
-
-        self._screen = console(err=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=self._screen, disable=not self._screen.is_terminal, transient=True)
-        self._task = self._progress.add_task("reading", total=None)
-        self._said = time.monotonic()
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def update(self, what: str, done: int, total: int | None) -> None:
-        shown = f"{what}: {done:,} tokens" if total is None else what
-        self._progress.update(self._task, description=shown, completed=done, total=total)
-        if not self._screen.is_terminal and time.monotonic() - self._said >= 10:
-            self._said = time.monotonic()
-            self._screen.print(shown if total is None else f"{what}: {100 * done / total:.0f} %", markup=False)

@@ -41,7 +41,7 @@ class Folder:
         return self.path / file if (self.path / file).is_file() else None
 
     def large(self, file: str) -> Bytes | None:
-        """Return the file, memory-mapped."""
+        """Return the file, to be read in parts."""
         return LocalBytes(self.path / file) if (self.path / file).is_file() else None
 
     def files(self) -> list[str]:
