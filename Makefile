@@ -21,8 +21,9 @@ check: $(READY)  ## ruff, and mypy in strict mode
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformers; results are asserted equal
+bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformers, the tutorial, Marian, JoeyNMT
 	$(BIN)/python -m benchmarks.vectors
+	$(BIN)/python -m benchmarks.training --rounds 2 --json build/bench/training.jsonl
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

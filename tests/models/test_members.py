@@ -10,7 +10,7 @@ from torch import Tensor
 from embinit.errors import EmbinitError
 from embinit.models.dropout import Dropout, keys
 from embinit.models.model import Member, Stack
-from embinit.models.packing import capacity, layout, packed, padded
+from embinit.models.packing import blocks, capacity, layout, padded
 from embinit.models.parameters import drawn, parameters
 from tests.models.made import SOURCE, TARGET, architecture, batch, member, stack
 
@@ -30,7 +30,7 @@ def trained(seeds: list[int], rows: list[int], steps: int = 4, poison: int | Non
         (source, source_place), (target, place) = (
             batch([LENGTHS[row] for row in rows], size, seed=step) for size in (SOURCE, TARGET)
         )
-        logits = model.translate(source, source_place, target, place, step)
+        logits = model.output(model.translate(source, source_place, target, place, step))
         each = torch.nn.functional.cross_entropy(logits.transpose(1, 2), target, reduction="none")
         loss = (each * place.real).sum(dim=1) / place.real.sum(dim=1)
         adam.zero_grad()
@@ -62,7 +62,7 @@ def test_members_of_one_seed_share_everything_but_their_embeddings() -> None:
     for name, weight in one.weights.items():
         same = torch.equal(weight[0], weight[1])
         assert same == (not name.endswith("embedding"))
-    dropped = Dropout(0.1, keys(one.seeds, 3)).factors(50, 16, "here", torch.zeros(1))
+    dropped = Dropout(0.1, keys(one.seeds, 3), ["here"]).factors(torch.arange(50).expand(3, 50), 16, "here")
     assert torch.equal(dropped[0], dropped[1])
     assert not torch.equal(dropped[0], dropped[2])
 
@@ -98,7 +98,7 @@ def test_weights_have_the_bounds_of_one_members_matrix() -> None:
 
 def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
     ones = torch.ones(2, 400, 300)
-    out = Dropout(0.1, keys(torch.tensor([1, 2]), 5))(ones, "place")
+    out = Dropout(0.1, keys(torch.tensor([1, 2]), 5), ["place"])(ones, "place")
     assert (out == 0).float().mean().item() == pytest.approx(0.1, abs=0.003)
     assert out.mean().item() == pytest.approx(1, abs=0.004)
     assert out.unique().tolist() == pytest.approx([0, 1 / 0.9])
@@ -106,7 +106,8 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
 
 def test_dropout_is_independent_across_rows_columns_places_steps_and_seeds() -> None:
     def zeros(seed: int, step: int, place: str) -> Tensor:
-        return (Dropout(0.5, keys(torch.tensor([seed]), step)).factors(300, 300, place, torch.zeros(1))[0] == 0).float()
+        dropout = Dropout(0.5, keys(torch.tensor([seed]), step), [place])
+        return (dropout.factors(torch.arange(300)[None], 300, place)[0] == 0).float()
 
     first = zeros(1, 1, "a")
     for other in (zeros(2, 1, "a"), zeros(1, 2, "a"), zeros(1, 1, "b")):
@@ -128,7 +129,10 @@ def test_packing_goes_there_and_back_with_its_gradient() -> None:
     assert block.shape == (6, 6, 5)
     assert torch.equal(block[0, :3], rows[0, :3])
     assert torch.equal(block[5, :5], rows[1, 3:8])
-    again = packed(block, place)
+    own, same = blocks(place, place)
+    assert own is same
+    assert {size for _, size in own.groups} == {8}
+    again = own.emptied(own.filled(rows))
     assert torch.equal(again[place.real], rows[place.real])
     (again * place.real[:, :, None]).square().sum().backward()
     expected = 2 * rows.detach() * place.real[:, :, None]
@@ -149,7 +153,7 @@ def test_capacity_holds_every_likely_batch_and_depends_on_the_data_alone() -> No
 def test_a_smaller_last_batch_gives_no_nan() -> None:
     model = stack(architecture(positions="relative"), 1)
     (source, source_place), (target, place) = batch([[5, 3, 0, 0]], SOURCE), batch([[2, 4, 0, 0]], TARGET)
-    logits = model.translate(source, source_place, target, place)
+    logits = model.output(model.translate(source, source_place, target, place))
     (logits * place.real[:, :, None]).sum().backward()
     for name, weight in model.weights.items():
         assert weight.grad is not None, name
@@ -160,7 +164,7 @@ def test_a_smaller_last_batch_gives_no_nan() -> None:
 def test_a_smaller_last_batch_gives_a_classifier_no_nan(pooling: str) -> None:
     model = stack(architecture(task="classification", pooling=pooling), 1)
     ids, place = batch([[5, 3, 0, 0]], SOURCE)
-    logits = model.classify(ids, place)
+    logits = model.output(model.classify(ids, place))
     torch.where(torch.tensor([[True, True, False, False]]), logits.square().sum(dim=-1), 0.0).sum().backward()
     for name, weight in model.weights.items():
         assert weight.grad is not None, name
@@ -171,12 +175,12 @@ def test_a_smaller_last_batch_gives_a_classifier_no_nan(pooling: str) -> None:
 def test_a_classifier_pools_each_sentence_on_its_own(pooling: str) -> None:
     model = stack(architecture(task="classification", pooling=pooling), 1)
     ids, place = batch([[5, 3, 9]], SOURCE)
-    together = model.classify(ids, place)[0]
+    together = model.output(model.classify(ids, place))[0]
     assert together.shape == (3, 3)
     for i, (start, end) in enumerate([(0, 5), (5, 8), (8, 17)]):
         own = torch.zeros(1, 64, dtype=torch.int64)
         own[0, : end - start] = ids[0, start:end]
-        alone = model.classify(own, layout(np.array([[end - start]]), 64, 14, "cpu"))[0, 0]
+        alone = model.output(model.classify(own, layout(np.array([[end - start]]), 64, 14, "cpu")))[0, 0]
         torch.testing.assert_close(alone, together[i], rtol=0, atol=1e-6)
 
 

@@ -120,7 +120,7 @@ def test_outputs_and_gradients_are_those_of_nn_transformer(
     ours = stack(a, 5)
     peer = Peer(ours)
     (source, source_place), (target, target_place) = batch([sizes[0]], SOURCE), batch([sizes[1]], TARGET)
-    mine = ours.translate(source, source_place, target, target_place)[0][target_place.real[0]]
+    mine = ours.output(ours.translate(source, source_place, target, target_place))[0][target_place.real[0]]
     theirs = peer.translate(
         list(source[0, : sum(sizes[0])].split(sizes[0])), list(target[0, : sum(sizes[1])].split(sizes[1]))
     )

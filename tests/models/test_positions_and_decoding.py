@@ -23,7 +23,7 @@ def logits(model: Stack, words: list[int]) -> Tensor:
     ids = torch.zeros(1, 64, dtype=torch.int64)
     ids[0, : len(words)] = torch.tensor(words)
     place = layout(np.array([[len(words)]]), 64, 14, "cpu")
-    return model.classify(ids, place)[0, 0]
+    return model.output(model.classify(ids, place))[0, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,7 +81,7 @@ def test_tied_and_normed_embeddings() -> None:
     tied = stack(architecture(tied=True, embedding_norm=True), 1)
     assert "output.weight" not in tied.weights
     (source, source_place), (target, place) = batch([[4, 2]], SOURCE), batch([[3, 3]], TARGET)
-    assert tied.translate(source, source_place, target, place).shape == (1, 64, TARGET)
+    assert tied.output(tied.translate(source, source_place, target, place)).shape == (1, 64, TARGET)
 
 
 # ---------------------------------------------------------------- decoding
@@ -109,7 +109,7 @@ def next_log_probabilities(model: Stack, source: Tensor, i: int, j: int, words: 
     target[i, : len(words)] = torch.tensor(words)
     sizes, grown = np.ones((2, 1), dtype=np.int64), np.ones((2, 1), dtype=np.int64)
     sizes[i], grown[i] = size, len(words)
-    out = model.translate(own, layout(sizes, 64, 14, "cpu"), target, layout(grown, 64, 30, "cpu"))
+    out = model.output(model.translate(own, layout(sizes, 64, 14, "cpu"), target, layout(grown, 64, 30, "cpu")))
     return out[i, len(words) - 1].log_softmax(dim=-1)
 
 

@@ -10,20 +10,15 @@ from typing import Any
 
 import pytest
 
-_ROOT = Path(__file__).parents[2]
+from benchmarks import environments
 
 
 def environment(name: str, *installs: list[str]) -> Path:
     """Return the Python of `.venv-NAME` with these pip installs done in turn; skip, with pip's reason, where one fails."""
-    folder = _ROOT / f".venv-{name}"
-    ready = folder / ".ready"
-    wanted = json.dumps(installs)
-    if not ready.is_file() or ready.read_text() != wanted:
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)], f"no environment for {name}")
-        for packages in installs:
-            _run([str(folder / "bin/python"), "-m", "pip", "install", "-q", *packages], f"{name} cannot be installed")
-        ready.write_text(wanted)
-    return folder / "bin/python"
+    try:
+        return environments.environment(name, *installs)
+    except environments.Missing as reason:
+        pytest.skip(str(reason))
 
 
 def sources(requirement: str, folder: Path) -> Path:
@@ -42,7 +37,7 @@ def answer(python: Path, script: str, *arguments: object) -> Any:
 
 
 def _run(command: list[str], failure: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
-        pytest.skip(f"{failure}: {lines[-1] if lines else 'no reason given'}")
+    try:
+        environments.run(command, failure)
+    except environments.Missing as reason:
+        pytest.skip(str(reason))

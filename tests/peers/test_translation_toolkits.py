@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from own_environment import answer, environment, sources
 
+from benchmarks import environments
 from embinit.export.writing import write
 from embinit.text.vocabulary import from_tokens
 from embinit.types import Matrix
 
 pytestmark = pytest.mark.long
 
-TORCH = "torch==2.13.0"
 SPECIALS = ["<unk>", "<pad>", "<s>", "</s>"]  # as JoeyNMT orders them
 WORDS = ["the", "Über", "猫", "▁sub", "wal@@", "new york", "3.14", "."]
 WRITTEN = [word for word in WORDS if " " not in word]
@@ -59,8 +59,7 @@ print(json.dumps({"weight": layer.lut.weight.tolist(), "untouched": same}))
 
 
 def test_joeynmt_loads_the_rows(vectors: Path, matrix: Matrix) -> None:
-    # helpers.py imports importlib_metadata, which 2.3.0 does not declare.
-    python = environment("joeynmt", [TORCH], ["joeynmt==2.3.0", "protobuf<3.21", "importlib_metadata"])
+    python = environment("joeynmt", *environments.JOEYNMT)
     found = answer(python, JOEYNMT, vectors, json.dumps([*WORDS, "unseen"]))
     weight, untouched = found["weight"], found["untouched"]
     there = [i for i, token in enumerate([*SPECIALS, *WORDS]) if " " not in token]
@@ -80,7 +79,7 @@ def test_opennmt_reads_the_rows(vectors: Path, matrix: Matrix) -> None:
     # Its own pin is torch<2.3; the reader needs no more than what is imported beside it.
     beside = ["numpy", "six", "pyyaml", "tensorboard", "sacrebleu", "configargparse", "pyonmttok", "pyahocorasick"]
     python = environment(
-        "opennmt", [TORCH], [*beside, "rapidfuzz", "fasttext", "spacy"], ["--no-deps", "OpenNMT-py==3.5.1"]
+        "opennmt", environments.TORCH, [*beside, "rapidfuzz", "fasttext", "spacy"], ["--no-deps", "OpenNMT-py==3.5.1"]
     )
     found = answer(python, OPENNMT, vectors)
     assert list(found["rows"]) == [*SPECIALS, *WRITTEN]

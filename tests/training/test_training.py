@@ -15,7 +15,8 @@ from embinit.models.model import Member, Stack
 from embinit.prepared.preparing import Settings, prepare
 from embinit.prepared.reading import Prepared
 from embinit.training.batches import BEGIN, END, Batches
-from embinit.training.loop import Outcome, train, translations
+from embinit.training.evaluation import translations
+from embinit.training.loop import Outcome, train
 from embinit.training.options import Training
 from embinit.training.scoring import bleu, chrf, confusion, macro_f1, matthews
 from embinit.training.step import Trainer, clip
@@ -160,22 +161,24 @@ def test_a_classifier_needs_as_many_classes_as_labels(sorting: Prepared) -> None
 
 def test_an_epoch_holds_every_sentence_once_in_an_order_of_the_seeds_own(copying: Prepared) -> None:
     batches = Batches(copying, "train", 16)
-    seen = np.concatenate([batch.rows for batch in batches.shuffled([1, 1, 2], 0)], axis=1)
+    seen = batches.orders([1, 1, 2], 0).reshape(3, -1)
     assert len(batches) == 13
+    assert (seen[:, 203:] == -1).all()
+    seen = seen[:, :203]
     assert (np.sort(seen, axis=1) == np.arange(203)).all()
     assert (seen[0] == seen[1]).all()
     assert (seen[0] != seen[2]).any()
-    later = np.concatenate([batch.rows for batch in batches.shuffled([1], 1)], axis=1)
-    assert (later[0] != seen[0]).any()
+    assert (batches.orders([1], 1).ravel()[:203] != seen[0]).any()
 
 
 def test_a_target_is_read_from_bos_and_asked_up_to_eos(copying: Prepared) -> None:
     batches = Batches(copying, "train", 16)
-    for batch in batches.shuffled([1, 2], 0):
+    orders = batches.orders([1, 2], 0)
+    for number, batch in enumerate(batches.each(orders)):
         source, target = batch.sides
         for i in range(2):
             at = [0, 0]
-            for row in batch.rows[i]:
+            for row in orders[i, number][orders[i, number] >= 0]:
                 words = [copying.packed("train", side)[int(row)].tolist() for side in ("source", "target")]
                 size = len(words[0]) + 2
                 assert source.ids[i, at[0] : at[0] + size].tolist() == [BEGIN, *words[0], END]
@@ -211,8 +214,10 @@ def test_rates() -> None:
 def test_clipping_is_each_members_own(copying: Prepared) -> None:
     a = architecture(copying)
     stack = Stack(a, [member(a, 1), member(a, 2)])
-    trainer = Trainer(stack, Training(batch=16), 10)
-    trainer.step(next(Batches(copying, "train", 16).shuffled([1, 2], 0)), 0, 0)
+    batches = Batches(copying, "train", 16)
+    trainer = Trainer(stack, Training(batch=16), batches, 10)
+    orders = batches.orders([1, 2], 0)
+    trainer.step(torch.from_numpy(orders[:, 0]), batches.rooms(orders)[0], 0, 0)
     with torch.no_grad():
         for weight in stack.parameters():
             assert weight.grad is not None

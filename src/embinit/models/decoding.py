@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from embinit.models.layers import headed, layer_norm, linear
+from embinit.models.layers import headed, linear
 from embinit.models.model import Stack
 from embinit.models.packing import Layout, padded
 
@@ -34,8 +34,8 @@ class _Search:
 
     def __init__(self, stack: Stack, source: Tensor, place: Layout, length: int) -> None:
         self.stack, self.length = stack, length
-        self.reader, self.dropout = stack.reader(None)
-        memory = self.reader.encode(stack.embed("source", source, place, self.dropout), place)
+        self.reader = stack.reader(None)
+        memory = self.reader.encode(stack.embed("source", source, place, self.reader), place)
         heads = stack.architecture.heads
         sources, targets = [], []
         for layer in range(stack.architecture.layers):
@@ -50,21 +50,21 @@ class _Search:
         values = self._embedded(ids, at)
         for layer in range(self.stack.architecture.layers):
             name = f"decoder.{layer}"
-            change = self._self_attention(self.reader.entering(values, f"{name}.self"), layer, at)
-            values = self.reader.leaving(values, change, f"{name}.self")
-            change = self._cross_attention(self.reader.entering(values, f"{name}.cross"), layer)
-            values = self.reader.leaving(values, change, f"{name}.cross")
+            mixed = self._self_attention(self.reader.entering(values, f"{name}.self"), layer, at)
+            values = self.reader.leaving(values, mixed, f"{name}.self", f"{name}.self.out")
+            mixed = self._cross_attention(self.reader.entering(values, f"{name}.cross"), layer)
+            values = self.reader.leaving(values, mixed, f"{name}.cross", f"{name}.cross.out")
             values = self.reader.feedforward(values, name)
-        return self.stack.output(layer_norm(values, self.stack.weights, "decoder.norm")).log_softmax(dim=-1)
+        return self.stack.output(self.reader.norm(values, "decoder.norm")).float().log_softmax(dim=-1)
 
     def _embedded(self, ids: Tensor, at: int) -> Tensor:
-        empty = torch.empty(0, device=ids.device)
-        place = Layout(torch.full_like(ids, at), empty, empty, empty, empty, batch=ids.shape[1], longest=1)
-        return self.stack.embed("target", ids, place, self.dropout)
+        one, nothing = torch.ones_like(ids), torch.zeros_like(ids)
+        place = Layout(one, nothing, nothing, nothing + at, one > 0, longest=1)
+        return self.stack.embed("target", ids, place, self.reader)
 
     def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
         weights, name, members = self.stack.weights, f"decoder.{layer}", values.shape[0]
-        queries, keys, content = linear(values, weights, f"{name}.self.qkv").chunk(3, dim=-1)
+        queries, keys, content = linear(values, weights, f"{name}.self.qkv").to(self.stack.dtype).chunk(3, dim=-1)
         position = torch.full(values.shape[:2], at, device=values.device)
         queries, keys = self.reader.positions.turned(queries, position), self.reader.positions.turned(keys, position)
         heads = self.stack.architecture.heads
@@ -73,9 +73,10 @@ class _Search:
         cached_values[:, :, at] = headed(content.flatten(0, 1)[:, None], heads)[:, :, 0]
         q = headed(queries.flatten(0, 1)[:, None], heads)
         scores = (q * q.shape[-1] ** -0.5) @ cached_keys[:, :, : at + 1].transpose(-1, -2)
-        scores = self.reader.positions.biased(scores, "decoder", weights, members, first=at)
+        member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
+        scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
         mixed = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
-        return linear(mixed.transpose(1, 2).flatten(-2).view_as(values), weights, f"{name}.self.out")
+        return mixed.transpose(1, 2).flatten(-2).view_as(values)
 
     def _cross_attention(self, values: Tensor, layer: int) -> Tensor:
         weights, name = self.stack.weights, f"decoder.{layer}"
@@ -84,8 +85,8 @@ class _Search:
         q = headed(queries.flatten(0, 1)[:, None], self.stack.architecture.heads)
         scores = (q * q.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
         scores = scores.masked_fill(~self.cache.mask[:, None, None], torch.finfo(scores.dtype).min)
-        mixed = scores.softmax(dim=-1) @ content
-        return linear(mixed.transpose(1, 2).flatten(-2).view_as(values), weights, f"{name}.cross.out")
+        mixed: Tensor = scores.softmax(dim=-1) @ content
+        return mixed.transpose(1, 2).flatten(-2).view_as(values)
 
 
 @torch.no_grad()

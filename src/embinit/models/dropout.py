@@ -8,47 +8,73 @@ every device, and cheap enough to be computed again in the backward pass instead
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
 
-_MASK = 0x7FFFFFFF
+#: Constants of the hash, shared with the CUDA kernels.
+FIRST, SECOND, ROW, COLUMN, LAST = 0x85EBCA6B, 0xC2B2AE35, 0x9E3779B1, 0x7F4A7C15, 0x2C1B3C6D
 
 
 def _mixed(value: Tensor) -> Tensor:
     """Return 32-bit numbers with their bits mixed (the finalizer of MurmurHash3), in int64 arithmetic."""
-    value = ((value ^ (value >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
-    value = ((value ^ (value >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    value = ((value ^ (value >> 16)) * FIRST) & 0xFFFFFFFF
+    value = ((value ^ (value >> 13)) * SECOND) & 0xFFFFFFFF
     return value ^ (value >> 16)
 
 
-@dataclass(frozen=True)
 class Dropout:
     """What is dropped in one step; `keys` has a number for each member, of its seed and the step."""
 
-    rate: float
-    keys: Tensor  # (members,), int64
+    def __init__(self, rate: float, keys: Tensor, places: Sequence[str]) -> None:
+        self.rate = rate
+        #: what is kept is enlarged by this
+        self.scale = 1 / (1 - rate)
+        #: an element whose hash (an int32) is below this is dropped
+        self.threshold = int(rate * 2**32) - 2**31
+        self._index = {place: i for i, place in enumerate(places)}
+        self._own = _mixed(_numbers(tuple(places), keys.device)[:, None] ^ keys)  # (places, members)
+        self._own32 = self._own.to(torch.int32)
+
+    def own(self, place: str) -> Tensor:
+        """Return each member's number at a place, 0 to 2^32 - 1."""
+        return self._own[self._index[place]]
+
+    def own32(self, place: str) -> Tensor:
+        """Return the same bits as int32."""
+        return self._own32[self._index[place]]
 
     def __call__(self, values: Tensor, place: str) -> Tensor:
         """Return values (members, rows, columns) with some dropped and the others enlarged."""
         if self.rate == 0:
             return values
-        return values * self.factors(values.shape[1], values.shape[2], place, values)
+        rows = torch.arange(values.shape[1], device=values.device)
+        return values * self.factors(rows.expand(values.shape[:2]), values.shape[2], place, values.dtype)
 
-    def factors(self, rows: int, columns: int, place: str, like: Tensor) -> Tensor:
-        """Return 0 or 1/(1-rate) for each element: one 32-bit product a number, mixed twice."""
-        device = self.keys.device
-        own = _mixed(self.keys ^ zlib.crc32(place.encode()))  # (members,)
-        row = _mixed(own[:, None] + torch.arange(rows, device=device) * 0x9E3779B1 & 0xFFFFFFFF)  # (members, rows)
-        column = _mixed(torch.arange(columns, device=device) + 0x7F4A7C15) | 1  # (columns,)
+    def factors(
+        self, rows: Tensor, columns: int, place: str, dtype: torch.dtype = torch.float32, member: Tensor | None = None
+    ) -> Tensor:
+        """Return 0 or 1/(1-rate) for each of so many columns of these rows.
+
+        Rows are numbers (members, ...), or of any shape that `member`, whose rows they are, goes with.
+        """
+        own = self.own(place).view(-1, *[1] * (rows.dim() - 1)) if member is None else self.own(place)[member]
+        row = _mixed(own + rows * ROW & 0xFFFFFFFF)
+        column = _mixed(torch.arange(columns, device=rows.device) + COLUMN) | 1
         # int32 products wrap, which is what a hash wants; the high bits of a product are its best ones
-        number = row.to(torch.int32)[:, :, None] * column.to(torch.int32)
-        number = (number ^ (number >> 15)) * 0x2C1B3C6D
-        kept = (number ^ (number >> 13)) & _MASK
-        return (kept >= int(self.rate * (_MASK + 1))).to(like.dtype) * (1 / (1 - self.rate))
+        number = row.to(torch.int32).unsqueeze(-1) * column.to(torch.int32)
+        number = number.bitwise_xor_(number >> 15).mul_(LAST)
+        return (number >= self.threshold).to(dtype).mul_(self.scale)
 
 
-def keys(seeds: Tensor, step: int) -> Tensor:
+@cache
+def _numbers(places: tuple[str, ...], device: torch.device) -> Tensor:
+    """Return a number for each place; made once, since a captured step cannot copy from the host."""
+    return torch.tensor([zlib.crc32(place.encode()) for place in places], device=device)
+
+
+def keys(seeds: Tensor, step: Tensor | int) -> Tensor:
     """Return a number for each member, of its seed and the step."""
-    return _mixed(_mixed(seeds & 0xFFFFFFFF) + (step * 0x9E3779B1 & 0xFFFFFFFF) & 0xFFFFFFFF)
+    return _mixed(_mixed(seeds & 0xFFFFFFFF) + (step * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)

@@ -9,23 +9,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from embinit.models import fused
 from embinit.models.architecture import Architecture
 from embinit.models.dropout import Dropout
-from embinit.models.packing import Layout, packed, padded
+from embinit.models.packing import Layout, blocks
 from embinit.models.positions import AttentionPositions
 
 Weights = Mapping[str, Tensor]
 
 
 def linear(values: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return values (members, tokens, in) times weight plus bias, each member by its own."""
-    return torch.baddbmm(weights[f"{name}.bias"][:, None], values, weights[f"{name}.weight"])
+    """Return values (members, tokens, in) times weight plus bias, each member by its own, in the values' own format."""
+    weight, bias = weights[f"{name}.weight"].to(values.dtype), weights[f"{name}.bias"].to(values.dtype)
+    return torch.baddbmm(bias[:, None], values, weight)
 
 
-def layer_norm(values: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return values normalized over the last dimension, then scaled and moved by each member's own numbers."""
-    normal = F.layer_norm(values, values.shape[-1:])
-    return torch.addcmul(weights[f"{name}.bias"][:, None], normal, weights[f"{name}.weight"][:, None])
+def product(values: Tensor, weights: Weights, name: str) -> Tensor:
+    """Return values times weight; whoever takes it adds the bias."""
+    return torch.bmm(values, weights[f"{name}.weight"].to(values.dtype))
 
 
 def headed(block: Tensor, heads: int) -> Tensor:
@@ -41,76 +42,146 @@ class Reader:
     weights: Weights
     dropout: Dropout
     positions: AttentionPositions
+    #: the format of what flows between layers
+    dtype: torch.dtype = torch.float32
+    #: the first layer's projection and norm stay in float32 (bfloat16 would round positions away beside large rows)
+    protected: bool = True
 
     def encode(self, values: Tensor, place: Layout) -> Tensor:
         """Return the encoder's output for embedded tokens."""
         for layer in range(self.architecture.layers):
             name = f"encoder.{layer}"
-            change = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal=False)
-            values = self.leaving(values, change, f"{name}.self")
+            mixed = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal=False)
+            values = self.leaving(values, mixed, f"{name}.self", f"{name}.self.out")
             values = self.feedforward(values, name)
-        return layer_norm(values, self.weights, "encoder.norm")
+        return self.norm(values, "encoder.norm")
 
     def decode(self, values: Tensor, place: Layout, memory: Tensor, memory_place: Layout) -> Tensor:
         """Return the decoder's output for embedded target tokens and the encoder's output."""
         for layer in range(self.architecture.layers):
             name = f"decoder.{layer}"
-            change = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal=True)
-            values = self.leaving(values, change, f"{name}.self")
-            change = self._cross_attention(self.entering(values, f"{name}.cross"), name, place, memory, memory_place)
-            values = self.leaving(values, change, f"{name}.cross")
+            mixed = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal=True)
+            values = self.leaving(values, mixed, f"{name}.self", f"{name}.self.out")
+            mixed = self._cross_attention(self.entering(values, f"{name}.cross"), name, place, memory, memory_place)
+            values = self.leaving(values, mixed, f"{name}.cross", f"{name}.cross.out")
             values = self.feedforward(values, name)
-        return layer_norm(values, self.weights, "decoder.norm")
+        return self.norm(values, "decoder.norm")
+
+    def norm(self, values: Tensor, name: str, first: bool = False) -> Tensor:
+        """Return values normalized, then scaled and moved by each member's own numbers."""
+        dtype = torch.float32 if first and self.protected else self.dtype
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        if fused.usable(values):
+            return fused.norm(values, None, None, weight, bias, self.dropout, "", dtype)
+        normal = F.layer_norm(values.float(), values.shape[-1:])
+        return torch.addcmul(bias[:, None], normal, weight[:, None]).to(dtype)
 
     def entering(self, values: Tensor, name: str) -> Tensor:
         """Return what a block reads: normalized values in a pre-LN model."""
-        return layer_norm(values, self.weights, f"{name}.norm") if self.architecture.norm == "pre" else values
+        if self.architecture.norm == "post":
+            return values
+        return self.norm(values, f"{name}.norm", first=name.endswith(".0.self"))
 
-    def leaving(self, values: Tensor, change: Tensor, name: str) -> Tensor:
-        """Return the residual sum with what a block gave, normalized in a post-LN model."""
-        summed = values + self.dropout(change, name)
-        return layer_norm(summed, self.weights, f"{name}.norm") if self.architecture.norm == "post" else summed
+    def leaving(self, values: Tensor, inner: Tensor, name: str, projection: str) -> Tensor:
+        """Return the residual sum with the projection of what a block made, normalized in a post-LN model."""
+        if self.architecture.norm == "pre":
+            return values + self.dropout(linear(inner, self.weights, projection), name)
+        if not fused.usable(values):
+            return self.norm(values + self.dropout(linear(inner, self.weights, projection), name), f"{name}.norm")
+        own = (self.weights[f"{name}.norm.weight"], self.weights[f"{name}.norm.bias"])
+        change, bias = product(inner, self.weights, projection), self.weights[f"{projection}.bias"]
+        return fused.norm(values, change, bias, *own, self.dropout, name, self.dtype)
 
     def feedforward(self, values: Tensor, name: str) -> Tensor:
         """Return the values after a layer's feed-forward block."""
-        hidden = linear(self.entering(values, f"{name}.feedforward"), self.weights, f"{name}.up")
-        hidden = F.relu(hidden) if self.architecture.activation == "relu" else F.gelu(hidden)
-        change = linear(self.dropout(hidden, f"{name}.up"), self.weights, f"{name}.down")
-        return self.leaving(values, change, f"{name}.feedforward")
+        entered = self.entering(values, f"{name}.feedforward")
+        if self.architecture.activation == "relu" and fused.usable(entered):
+            bias = self.weights[f"{name}.up.bias"]
+            hidden = fused.relu(product(entered, self.weights, f"{name}.up"), bias, self.dropout, f"{name}.up")
+        else:
+            hidden = linear(entered, self.weights, f"{name}.up")
+            hidden = F.relu(hidden) if self.architecture.activation == "relu" else F.gelu(hidden)
+            hidden = self.dropout(hidden, f"{name}.up")
+        return self.leaving(values, hidden, f"{name}.feedforward", f"{name}.down")
 
     def _self_attention(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
-        queries, keys, content = linear(values, self.weights, f"{name}.self.qkv").chunk(3, dim=-1)
+        qkv, own = f"{name}.self.qkv", f"{name}.self"
+        if self.architecture.positions != "rotary" and self._kernels_serve(values, place, place, own):
+            together = product(values, self.weights, qkv).to(self.dtype)
+            return self._fused_attention(together, None, (self.weights[f"{qkv}.bias"], None), place, place, causal, own)
+        together = linear(values, self.weights, qkv).to(self.dtype)
+        if self.architecture.positions != "rotary":
+            return self._plain_attention(together, None, place, place, causal, own)
+        queries, keys, content = together.chunk(3, dim=-1)
         queries, keys = self.positions.turned(queries, place.position), self.positions.turned(keys, place.position)
-        mixed = self._attention(queries, keys, content, place, place, causal, f"{name}.self")
-        return linear(mixed, self.weights, f"{name}.self.out")
+        others = torch.cat((keys, content), dim=-1)
+        if self._kernels_serve(values, place, place, own):
+            return self._fused_attention(queries, others, (None, None), place, place, causal, own)
+        return self._plain_attention(queries, others, place, place, causal, own)
 
     def _cross_attention(
         self, values: Tensor, name: str, place: Layout, memory: Tensor, memory_place: Layout
     ) -> Tensor:
-        queries = linear(values, self.weights, f"{name}.cross.q")
-        keys, content = linear(memory, self.weights, f"{name}.cross.kv").chunk(2, dim=-1)
-        mixed = self._attention(queries, keys, content, place, memory_place, False, f"{name}.cross")
-        return linear(mixed, self.weights, f"{name}.cross.out")
+        q, kv, own = f"{name}.cross.q", f"{name}.cross.kv", f"{name}.cross"
+        if self._kernels_serve(values, place, memory_place, own):
+            queries, others = product(values, self.weights, q), product(memory, self.weights, kv)
+            biases = (self.weights[f"{q}.bias"], self.weights[f"{kv}.bias"])
+            return self._fused_attention(queries, others, biases, place, memory_place, False, own)
+        queries, others = linear(values, self.weights, q), linear(memory, self.weights, kv)
+        return self._plain_attention(queries, others, place, memory_place, False, own)
 
-    def _attention(
-        self, queries: Tensor, keys: Tensor, content: Tensor, place: Layout, there: Layout, causal: bool, name: str
+    def _kernels_serve(self, values: Tensor, place: Layout, there: Layout, name: str) -> bool:
+        short = max(place.longest, there.longest) <= fused.LONGEST
+        return fused.usable(values) and short and (self.architecture.positions != "relative" or name.endswith("cross"))
+
+    def _fused_attention(
+        self, queries: Tensor, others: Tensor | None, biases: tuple[Tensor | None, Tensor | None], place: Layout,
+        there: Layout, causal: bool, name: str,
+    ) -> Tensor:  # fmt: skip
+        sloping = self.architecture.positions == "alibi" and not name.endswith("cross")
+        slopes, heads = self.positions.slopes if sloping else None, self.architecture.heads
+        return fused.attend(
+            queries, others, *biases, place, there, heads, causal, slopes, self.dropout, f"{name}.shares"
+        )
+
+    def _plain_attention(
+        self, queries: Tensor, others: Tensor | None, place: Layout, there: Layout, causal: bool, name: str
     ) -> Tensor:
-        """Return attention over padded blocks (members * batch, heads, longest, head), packed again."""
-        members, heads = queries.shape[0], self.architecture.heads
+        """Return attention over padded blocks, packed again; `others` holds keys and values, or `queries` all three."""
+        heads = self.architecture.heads
+        own, those = blocks(place, there)
+        rows = own.filled(queries)
+        others_rows = rows if others is None else those.filled(others)
+        mixed, start = [], 0
+        for sentences, size in own.groups:
+            stretch = slice(start, start + size * len(sentences))
+            start = stretch.stop
 
-        def split(rows: Tensor, where: Layout) -> Tensor:
-            return headed(padded(rows, where), heads)
+            def headed_parts(filled: Tensor, of: slice = stretch, length: int = size) -> list[Tensor]:
+                parts = filled[of].view(-1, length, filled.shape[-1] // self.architecture.dim, heads, self._head)
+                return list(parts.permute(2, 0, 3, 1, 4))  # each (sentences, heads, length, head)
 
-        q, k, v = split(queries, place), split(keys, there), split(content, there)
-        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # (members * batch, heads, queries, keys)
-        if not name.endswith("cross"):
-            scores = self.positions.biased(scores, name.partition(".")[0], self.weights, members)
-        allowed = there.mask[:, None, None, :]
-        if causal:
-            allowed = allowed & torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        # Finite, so that a sentence of no tokens (a last, smaller batch) gives numbers that nobody reads, and no NaN.
-        shares = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(dim=-1)
-        if self.dropout.rate:
-            flat = shares.reshape(members, -1, shares.shape[-1])
-            shares = self.dropout(flat, f"{name}.shares").view_as(shares)
-        return packed((shares @ v).transpose(1, 2).flatten(-2), place)
+            q, k, v = headed_parts(rows) if others is None else [*headed_parts(rows), *headed_parts(others_rows)]
+            member = sentences // place.batch
+            scores = (q * self._head**-0.5) @ k.transpose(-1, -2)  # (sentences, heads, queries, keys)
+            if not name.endswith("cross"):
+                scores = self.positions.biased(scores, name.partition(".")[0], self.weights, member)
+            allowed = those.real[stretch].view(-1, 1, 1, size)
+            if causal:
+                allowed = allowed & torch.ones(size, size, dtype=torch.bool, device=scores.device).tril()
+            # Finite, so that a sentence of no tokens (a last, smaller batch) gives numbers that nobody reads, and no NaN.
+            shares = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(dim=-1)
+            if self.dropout.rate:
+                # A query's number is its packed place's, so that it does not depend on the block that it stands in.
+                head = torch.arange(heads, device=scores.device)[:, None]
+                local = own.place[stretch].view(-1, 1, size) - member[:, None, None] * place.room
+                factors = self.dropout.factors(
+                    local * heads + head, size, f"{name}.shares", shares.dtype, member[:, None, None]
+                )
+                shares = shares * factors
+            mixed.append((shares @ v).transpose(1, 2).reshape(-1, self.architecture.dim))
+        return own.emptied(torch.cat(mixed))
+
+    @property
+    def _head(self) -> int:
+        return self.architecture.dim // self.architecture.heads

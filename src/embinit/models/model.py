@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from embinit.errors import EmbinitError
+from embinit.models import fused
 from embinit.models.architecture import Architecture
 from embinit.models.dropout import Dropout, keys
-from embinit.models.layers import Reader, layer_norm, linear
+from embinit.models.layers import Reader
 from embinit.models.packing import Layout, padded
-from embinit.models.parameters import drawn, parameters
+from embinit.models.parameters import drawn, parameters, places
 from embinit.models.positions import added_table, attention_positions
-from embinit.types import Matrix
+from embinit.types import Flags, Matrix
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Member:
 
     seed: int
     matrices: tuple[Matrix, ...]
+    #: which rows of each side's matrix stay as they are; None: those that training says
+    frozen: tuple[Flags | None, ...] | None = None
 
 
 class Stack(nn.Module):
@@ -35,83 +38,110 @@ class Stack(nn.Module):
     seeds: Tensor
     table: Tensor | None
 
-    def __init__(self, architecture: Architecture, members: Sequence[Member], device: Any = "cpu") -> None:
+    def __init__(
+        self,
+        architecture: Architecture,
+        members: Sequence[Member],
+        device: Any = "cpu",
+        dtype: torch.dtype = torch.float32,
+        protected: bool = True,
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
         super().__init__()
-        self.architecture = architecture
+        self.architecture, self.dtype, self.protected = architecture, dtype, protected
         self.sides = ("source", "target") if architecture.task == "translation" else ("text",)
-        stacked: dict[str, Tensor] = {}
-        for place, side in enumerate(self.sides):
-            expected = (architecture.vocabularies[place], architecture.dim)
-            for member in members:
-                if member.matrices[place].shape != expected:
-                    raise EmbinitError(f"{side}: a matrix of {member.matrices[place].shape}, the model has {expected}")
-            stacked[f"{side}.embedding"] = _stacked([member.matrices[place] for member in members])
-        for parameter in parameters(architecture):
-            # Members of one seed share every weight but the embeddings, so that comparisons are paired.
-            own = {seed: drawn(parameter, seed) for seed in {member.seed for member in members}}
-            stacked[parameter.name] = _stacked([own[member.seed] for member in members])
+        stacked = weights if weights is not None else _drawn(architecture, self.sides, members)
         self._weights = nn.ParameterDict({_stored(name): nn.Parameter(values) for name, values in stacked.items()})
         self._names = {name: _stored(name) for name in stacked}
         self.register_buffer("seeds", torch.tensor([member.seed for member in members], dtype=torch.int64))
         self.register_buffer("table", added_table(architecture), persistent=False)
         self.to(device)
+        self.attention_positions = attention_positions(architecture, device)
+        self._places = places(architecture)
+        #: every parameter by its name, (members, ...)
+        self.weights: Mapping[str, Tensor] = {name: self._weights[stored] for name, stored in self._names.items()}
 
     @property
     def members(self) -> int:
         """Return how many members there are."""
         return len(self.seeds)
 
-    @property
-    def weights(self) -> Mapping[str, Tensor]:
-        """Return every parameter by its name, (members, ...)."""
-        return {name: self._weights[stored] for name, stored in self._names.items()}
-
-    def reader(self, step: int | None) -> tuple[Reader, Dropout]:
+    def reader(self, step: Tensor | int | None) -> Reader:
         """Return the layers with what they drop in this step; None: nothing is dropped."""
         rate = self.architecture.dropout if step is not None else 0.0
-        dropout = Dropout(rate, keys(self.seeds, step or 0))
-        device = self.seeds.device
-        return Reader(self.architecture, self.weights, dropout, attention_positions(self.architecture, device)), dropout
+        dropout = Dropout(rate, keys(self.seeds, 0 if step is None else step), self._places)
+        return Reader(self.architecture, self.weights, dropout, self.attention_positions, self.dtype, self.protected)
 
-    def embed(self, side: str, ids: Tensor, place: Layout, dropout: Dropout) -> Tensor:
+    def embed(self, side: str, ids: Tensor, place: Layout, reader: Reader) -> Tensor:
         """Return rows of packed ids (members, tokens), scaled and with their positions."""
-        a, weights = self.architecture, self.weights
+        a, weights, dropout = self.architecture, self.weights, reader.dropout
         embedding = weights[f"{side}.embedding"]  # (members, rows, dim)
-        offset = torch.arange(self.members, device=ids.device)[:, None] * embedding.shape[1]
-        rows = nn.functional.embedding(ids + offset, embedding.flatten(0, 1))
-        if a.scaled:
-            rows = rows * math.sqrt(a.dim)
+        scale = math.sqrt(a.dim) if a.scaled else 1.0
+        exact = self.protected or self.dtype == torch.float32
+        simple = a.positions not in ("learned", "gained") and not a.embedding_norm and exact
+        if simple and fused.usable(embedding):
+            return fused.embed(embedding, ids, place, self.table, scale, dropout, f"{side}.embedding")
+        own = torch.arange(self.members, device=ids.device)[:, None]
+        rows = nn.functional.embedding(ids + own * embedding.shape[1], embedding.flatten(0, 1)) * scale
+        rows = rows if exact else rows.to(self.dtype)
         if a.positions == "learned":
-            own = torch.arange(self.members, device=ids.device)[:, None]
-            rows = rows + weights[f"{side}.positions"][own, place.position]
+            rows = rows + weights[f"{side}.positions"][own, place.position].to(rows.dtype)
         elif self.table is not None:
             added = self.table[place.position]
-            rows = rows + (added * weights[f"{side}.gain"][:, None] if a.positions == "gained" else added)
+            added = added * weights[f"{side}.gain"][:, None] if a.positions == "gained" else added
+            rows = rows + added.to(rows.dtype)
         if a.embedding_norm:
-            rows = layer_norm(rows, weights, f"{side}.norm")
+            rows = reader.norm(rows, f"{side}.norm", first=True)
         return dropout(rows, f"{side}.embedding")
 
     def output(self, values: Tensor) -> Tensor:
         """Return logits (members, rows, outputs)."""
-        if not self.architecture.tied:
-            return linear(values, self.weights, "output")
-        embedding = self.weights["target.embedding"].transpose(1, 2)
-        return torch.baddbmm(self.weights["output.bias"][:, None], values, embedding)
+        return torch.baddbmm(self.weights["output.bias"][:, None].to(values.dtype), values, self._output_weight(values))
+
+    def unbiased_output(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits without their bias, as wide as tensor cores like (an odd width costs them thrice), and the bias."""
+        weight = self._output_weight(values)
+        return torch.bmm(values, nn.functional.pad(weight, (0, -weight.shape[-1] % 8))), self.weights["output.bias"]
+
+    def _output_weight(self, values: Tensor) -> Tensor:
+        tied = self.architecture.tied
+        weight = self.weights["target.embedding"].transpose(1, 2) if tied else self.weights["output.weight"]
+        return weight.to(values.dtype)
 
     def translate(
-        self, source: Tensor, source_place: Layout, target: Tensor, target_place: Layout, step: int | None = None
+        self,
+        source: Tensor,
+        source_place: Layout,
+        target: Tensor,
+        target_place: Layout,
+        step: Tensor | int | None = None,
     ) -> Tensor:
-        """Return the logits of the next target token at every packed target place, (members, tokens, vocabulary)."""
-        reader, dropout = self.reader(step)
-        memory = reader.encode(self.embed("source", source, source_place, dropout), source_place)
-        values = reader.decode(self.embed("target", target, target_place, dropout), target_place, memory, source_place)
-        return self.output(values)
+        """Return what the output layer reads at every packed target place, (members, tokens, dim)."""
+        reader = self.reader(step)
+        memory = reader.encode(self.embed("source", source, source_place, reader), source_place)
+        return reader.decode(self.embed("target", target, target_place, reader), target_place, memory, source_place)
 
-    def classify(self, text: Tensor, place: Layout, step: int | None = None) -> Tensor:
-        """Return the logits of each sentence, (members, batch, classes)."""
-        reader, dropout = self.reader(step)
-        values = reader.encode(self.embed("text", text, place, dropout), place)
-        return self.output(pooled(values, place, self.architecture.pooling))
+    def classify(self, text: Tensor, place: Layout, step: Tensor | int | None = None) -> Tensor:
+        """Return what the output layer reads of each sentence, (members, batch, dim)."""
+        reader = self.reader(step)
+        values = reader.encode(self.embed("text", text, place, reader), place)
+        return pooled(values, place, self.architecture.pooling)
+
+
+def _drawn(a: Architecture, sides: Sequence[str], members: Sequence[Member]) -> dict[str, Tensor]:
+    """Return the members' matrices, and every other weight as their seeds draw it."""
+    stacked: dict[str, Tensor] = {}
+    for place, side in enumerate(sides):
+        expected = (a.vocabularies[place], a.dim)
+        for member in members:
+            if member.matrices[place].shape != expected:
+                raise EmbinitError(f"{side}: a matrix of {member.matrices[place].shape}, the model has {expected}")
+        stacked[f"{side}.embedding"] = _stacked([member.matrices[place] for member in members])
+    for parameter in parameters(a):
+        # Members of one seed share every weight but the embeddings, so that comparisons are paired.
+        own = {seed: drawn(parameter, seed) for seed in {member.seed for member in members}}
+        stacked[parameter.name] = _stacked([own[member.seed] for member in members])
+    return stacked
 
 
 def pooled(values: Tensor, place: Layout, how: str) -> Tensor:
@@ -134,3 +164,13 @@ def _stacked(arrays: Sequence[Matrix]) -> Tensor:
 
 def _stored(name: str) -> str:
     return name.replace(".", "/")  # a ParameterDict takes no dots
+
+
+def joined(stacks: Sequence[Stack]) -> Stack:
+    """Return the members of several stacks of one architecture as one stack."""
+    first = stacks[0]
+    if len(stacks) == 1:
+        return first
+    members = [Member(int(seed), ()) for stack in stacks for seed in stack.seeds]
+    weights = {name: torch.cat([stack.weights[name].detach() for stack in stacks]) for name in first.weights}
+    return Stack(first.architecture, members, first.seeds.device, first.dtype, first.protected, weights)

@@ -1,12 +1,9 @@
-"""Sentences without padding: all tokens of a batch in one row, and the way to a padded block and back.
-
-Shapes are fixed by the data set and the batch size (`capacity`), not by who trains beside whom, but for the rare batch
-that is six σ too large: so a member's numbers do not depend on its neighbours.
-"""
+"""Sentences without padding: all tokens of a batch in one row, and the way to a padded block and back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,10 +14,10 @@ from torch import Tensor
 Lengths = npt.NDArray[np.int64]
 
 
-def capacity(lengths: Lengths, batch: int, multiple: int = 64) -> int:
-    """Return room for the tokens of a random batch: six σ above the mean, or the largest possible if that is less."""
+def capacity(lengths: Lengths, batch: int, sigmas: float = 6.0, multiple: int = 64) -> int:
+    """Return room for the tokens of a random batch: so many σ above the mean, or the largest possible if that is less."""
     mean, spread = float(lengths.mean()), float(lengths.std())
-    likely = batch * mean + 6 * spread * batch**0.5
+    likely = batch * mean + sigmas * spread * batch**0.5
     largest = int(np.sort(lengths)[-batch:].sum())
     return -(-int(min(likely, largest)) // multiple) * multiple
 
@@ -32,54 +29,150 @@ class Layout:
     Places beyond a member's tokens belong to no sentence; whatever is computed there is never read.
     """
 
-    #: (members, tokens): position of each token in its sentence
+    #: (members, batch): tokens of each sentence, and the packed place of its first
+    lengths: Tensor
+    starts: Tensor
+    #: (members, room): the sentence of each token, its position in it, and whether a token stands there
+    sentence: Tensor
     position: Tensor
-    #: (members, tokens): whether a token stands there
     real: Tensor
-    #: (members * batch * longest,): the packed place, over all members, that fills each place of the padded block
-    to_padded: Tensor
-    #: (members * tokens,): the padded place of each packed one
-    to_packed: Tensor
-    #: (members * batch, longest): whether a token stands there
-    mask: Tensor
-    batch: int
     longest: int
+    #: blocks that were made for this and another layout, by the other's id
+    paired: dict[int, tuple[Blocks, Blocks]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def batch(self) -> int:
+        """Return the number of sentences of each member."""
+        return self.lengths.shape[1]
+
+    @property
+    def room(self) -> int:
+        """Return the number of packed places of each member."""
+        return self.position.shape[1]
+
+    @cached_property
+    def member(self) -> Tensor:
+        """Return the number of each member, (members, 1)."""
+        return torch.arange(len(self.lengths), device=self.lengths.device)[:, None]
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """Return where tokens stand in the padded block, (members * batch, longest)."""
+        within = torch.arange(self.longest, device=self.lengths.device)
+        return within < self.lengths.view(-1, 1)
+
+    @cached_property
+    def to_padded(self) -> Tensor:
+        """Return the packed place, over all members, that fills each padded one, (members * batch * longest,)."""
+        within = torch.arange(self.longest, device=self.lengths.device)
+        inside = self.mask.view(*self.lengths.shape, -1)
+        return torch.where(inside, (self.member * self.room + self.starts)[:, :, None] + within, 0).flatten()
+
+    @cached_property
+    def to_packed(self) -> Tensor:
+        """Return the padded place of each packed one, (members * room,)."""
+        block = self.batch * self.longest
+        inside = torch.where(self.real, self.sentence * self.longest + self.position, 0)
+        return (self.member * block + inside).flatten()
+
+    @cached_property
+    def for_kernels(self) -> tuple[Tensor, Tensor]:
+        """Return first places over all members and lengths, (members * batch,) each, as int32."""
+        first = self.member * self.room + self.starts
+        return first.flatten().to(torch.int32), self.lengths.flatten().to(torch.int32)
 
 
-def layout(lengths: Lengths, room: int, longest: int, device: Any) -> Layout:
-    """Return the layout of sentences of these lengths, (members, batch), in `room` packed places each."""
-    members, batch = lengths.shape
-    ends = lengths.cumsum(axis=1)
-    if int(ends[:, -1].max()) > room or int(lengths.max()) > longest:
-        raise ValueError(
-            f"{int(ends[:, -1].max())} tokens, sentences up to {int(lengths.max())}: room {room} x {longest}"
-        )
+def layout(lengths: Lengths | Tensor, room: int, longest: int, device: Any = None) -> Layout:
+    """Return the layout of sentences of these lengths, (members, batch), in `room` packed places each.
+
+    Lengths that are on a device already are not looked at: whoever made them knows that they fit.
+    """
+    if not isinstance(lengths, Tensor):
+        most, largest = int(lengths.sum(axis=1).max()), int(lengths.max())
+        if most > room or largest > longest:
+            raise ValueError(f"{most} tokens, sentences up to {largest}: room {room} x {longest}")
+        lengths = torch.from_numpy(np.ascontiguousarray(lengths)).to(device)
+    ends = lengths.cumsum(dim=1)
     starts = ends - lengths
-    places = np.arange(room)
-    sentence = np.full((members, room), batch)
-    for member, own in enumerate(lengths):
-        sentence[member, : ends[member, -1]] = np.repeat(np.arange(batch), own)
-    real = sentence < batch
-    sentence = np.minimum(sentence, batch - 1)
-    position = np.where(real, places[None] - np.take_along_axis(starts, sentence, axis=1), 0)
-    offset = np.arange(members)[:, None]
-    to_packed = np.where(real, (offset * batch + sentence) * longest + position, offset * batch * longest)
-    within = np.arange(longest)
-    mask = within[None, None] < lengths[:, :, None]  # (members, batch, longest)
-    to_padded = np.where(mask, offset[:, :, None] * room + starts[:, :, None] + within, offset[:, :, None] * room)
+    places = torch.arange(room, device=lengths.device).expand(len(lengths), room).contiguous()
+    sentence = torch.searchsorted(ends, places, right=True)
+    real = sentence < lengths.shape[1]
+    sentence = sentence.clamp(max=lengths.shape[1] - 1)
+    position = torch.where(real, places - starts.gather(1, sentence), 0)
+    return Layout(lengths, starts, sentence, position, real, longest)
 
-    def moved(array: npt.NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
-    return Layout(
-        position=moved(position.astype(np.int64)),
-        real=moved(real),
-        to_padded=moved(to_padded.ravel()),
-        to_packed=moved(to_packed.ravel()),
-        mask=moved(mask.reshape(members * batch, longest)),
-        batch=batch,
-        longest=longest,
+@dataclass(frozen=True)
+class Blocks:
+    """Sentences of like length as padded blocks, one block after another in rows; the blocks of two sides go together."""
+
+    #: for each block its sentences, over all members, and how many places it gives each
+    groups: tuple[tuple[Tensor, int], ...]
+    #: (rows,): the packed place, over all members, that fills each row, and whether a token stands there
+    place: Tensor
+    real: Tensor
+    #: (members * room,): the row of each packed place, and whether a token stands there
+    row: Tensor
+    real_places: Tensor
+    room: int
+
+    def filled(self, packed: Tensor) -> Tensor:
+        """Return packed rows (members, room, width) as rows of the blocks, (rows, width)."""
+        rows: Tensor = _Moved.apply(packed.flatten(0, 1), self.place, self.row, self.real_places)  # type: ignore[no-untyped-call]
+        return rows
+
+    def emptied(self, rows: Tensor) -> Tensor:
+        """Return rows of the blocks as packed ones, (members, room, width)."""
+        packed: Tensor = _Moved.apply(rows, self.row, self.place, self.real)  # type: ignore[no-untyped-call]
+        return packed.view(-1, self.room, rows.shape[-1])
+
+
+_STEP = 8  # lengths that differ by less share a block
+
+
+def blocks(one: Layout, other: Layout) -> tuple[Blocks, Blocks]:
+    """Return the blocks of two sides (or twice of one) whose sentences attend to each other.
+
+    On a CPU sentences of like length stand together, for no work on padding is the fastest; elsewhere nobody knows the
+    lengths without waiting, and all stand in one block.
+    """
+    known = one.paired.get(id(other))
+    if known is None:
+        groups = _groups(one, other)
+        first = _blocked(one, groups)
+        known = one.paired[id(other)] = (first, first if other is one else _blocked(other, groups))
+    return known
+
+
+def _groups(one: Layout, other: Layout) -> tuple[tuple[Tensor, int], ...]:
+    if one.lengths.device.type != "cpu":
+        everything = torch.arange(one.lengths.numel(), device=one.lengths.device)
+        return ((everything, max(one.longest, other.longest)),)
+    longer = torch.maximum(one.lengths, other.lengths)
+    sizes = (longer.clamp(min=1) + _STEP - 1) // _STEP * _STEP
+    # Each member's apart, so that no sum depends on who stands beside whom.
+    return tuple(
+        ((own == size).nonzero()[:, 0] + member * one.batch, int(size))
+        for member, own in enumerate(sizes)
+        for size in own.unique()
     )
+
+
+def _blocked(layout: Layout, groups: tuple[tuple[Tensor, int], ...]) -> Blocks:
+    lengths, device = layout.lengths.flatten(), layout.lengths.device
+    firsts = (layout.member * layout.room + layout.starts).flatten()
+    place, real, start = [], [], 0
+    row_of_sentence = torch.zeros_like(lengths)
+    for sentences, size in groups:
+        within = torch.arange(size, device=device)
+        inside = within < lengths[sentences][:, None]
+        place.append(torch.where(inside, firsts[sentences][:, None] + within, 0).flatten())
+        real.append(inside.flatten())
+        row_of_sentence[sentences] = start + size * torch.arange(len(sentences), device=device)
+        start += size * len(sentences)
+    own = row_of_sentence.view_as(layout.lengths).gather(1, layout.sentence) + layout.position
+    row = torch.where(layout.real, own, 0).flatten()
+    return Blocks(groups, torch.cat(place), torch.cat(real), row, layout.real.flatten(), layout.room)
 
 
 class _Moved(torch.autograd.Function):
@@ -97,14 +190,7 @@ class _Moved(torch.autograd.Function):
 
 
 def padded(rows: Tensor, place: Layout) -> Tensor:
-    """Return packed rows (members, tokens, dim) as a padded block (members * batch, longest, dim)."""
+    """Return packed rows (members, room, dim) as a padded block (members * batch, longest, dim)."""
     flat = rows.flatten(0, 1)
     moved: Tensor = _Moved.apply(flat, place.to_padded, place.to_packed, place.real.flatten())  # type: ignore[no-untyped-call]
     return moved.view(-1, place.longest, rows.shape[-1])
-
-
-def packed(block: Tensor, place: Layout) -> Tensor:
-    """Return a padded block as packed rows (members, tokens, dim)."""
-    flat = block.flatten(0, 1)
-    moved: Tensor = _Moved.apply(flat, place.to_packed, place.to_padded, place.mask.flatten())  # type: ignore[no-untyped-call]
-    return moved.view(*place.position.shape, block.shape[-1])

@@ -88,6 +88,18 @@ def _norm(a: Architecture, name: str) -> Iterator[Parameter]:
     yield Parameter(f"{name}.bias", (a.dim,), "zeros")
 
 
+def places(a: Architecture) -> list[str]:
+    """Return the names of all places where something may be dropped."""
+    sides = ("source", "target") if a.task == "translation" else ("text",)
+    names = [f"{side}.embedding" for side in sides]
+    for stack, blocks in (("encoder", ("self",)), ("decoder", ("self", "cross"))):
+        for layer in range(a.layers):
+            for block in blocks:
+                names += [f"{stack}.{layer}.{block}", f"{stack}.{layer}.{block}.shares"]
+            names += [f"{stack}.{layer}.up", f"{stack}.{layer}.feedforward"]
+    return ["", *names]
+
+
 def drawn(parameter: Parameter, seed: int) -> Matrix:
     """Return a parameter's first values; they depend on the seed and the parameter's name and shape alone."""
     rng = stream(seed, f"parameter {parameter.name}")

@@ -34,6 +34,8 @@ class AttentionPositions:
     architecture: Architecture
     #: (length, head / 2): angles of rotary positions; empty for the others
     angles: Tensor
+    #: (heads,): slopes of ALiBi; empty for the others
+    slopes: Tensor
 
     def turned(self, rows: Tensor, position: Tensor) -> Tensor:
         """Return queries or keys (members, tokens, dim) with pairs of numbers turned by their position (RoFormer)."""
@@ -42,14 +44,16 @@ class AttentionPositions:
         angle = self.angles[position][:, :, None]  # (members, tokens, 1, head / 2)
         heads = rows.reshape(*rows.shape[:-1], self.architecture.heads, -1)
         first, second = heads[..., ::2], heads[..., 1::2]
-        cos, sin = angle.cos(), angle.sin()
+        cos, sin = angle.cos().to(rows.dtype), angle.sin().to(rows.dtype)
         turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1)
         return turned.flatten(-2).flatten(-2)
 
-    def biased(self, scores: Tensor, stack: str, weights: Mapping[str, Tensor], members: int, first: int = 0) -> Tensor:
-        """Return self-attention's scores (members * batch, heads, queries, keys) with what distance adds to them.
+    def biased(
+        self, scores: Tensor, stack: str, weights: Mapping[str, Tensor], member: Tensor, first: int = 0
+    ) -> Tensor:
+        """Return self-attention's scores (sentences, heads, queries, keys) with what distance adds to them.
 
-        `first` is the position of the first query, for decoding a token at a time.
+        `member` says whose sentence each is; `first` is the position of the first query, for decoding a token at a time.
         """
         kind = self.architecture.positions
         if kind not in ("alibi", "relative"):
@@ -58,31 +62,32 @@ class AttentionPositions:
         there = torch.arange(first, first + queries, device=scores.device)
         distance = torch.arange(keys, device=scores.device) - there[:, None]
         if kind == "alibi":
-            return scores - _slopes(self.architecture.heads, scores)[:, None, None] * distance.abs()
+            return scores - self.slopes.to(scores.dtype)[:, None, None] * distance.abs()
         buckets = relative_buckets(distance, both_ways=stack == "encoder")
         bias = weights[f"{stack}.bias"][:, buckets].permute(0, 3, 1, 2)  # (members, heads, queries, keys)
-        return scores + bias.repeat_interleave(scores.shape[0] // members, dim=0)
+        return scores + bias.to(scores.dtype)[member]
 
 
 def attention_positions(architecture: Architecture, device: torch.device | str) -> AttentionPositions:
     """Return the positions of attention, with their tables on the device."""
-    head = architecture.dim // architecture.heads
-    if architecture.positions != "rotary":
-        return AttentionPositions(architecture, torch.empty(0, device=device))
-    rates = architecture.base ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
-    angles = torch.arange(architecture.length, dtype=torch.float64)[:, None] * rates
-    return AttentionPositions(architecture, angles.float().to(device))
+    angles, slopes = torch.empty(0), torch.empty(0)
+    if architecture.positions == "rotary":
+        head = architecture.dim // architecture.heads
+        rates = architecture.base ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+        angles = (torch.arange(architecture.length, dtype=torch.float64)[:, None] * rates).float()
+    if architecture.positions == "alibi":
+        slopes = torch.tensor(_slopes(architecture.heads))
+    return AttentionPositions(architecture, angles.to(device), slopes.to(device))
 
 
-def _slopes(heads: int, like: Tensor) -> Tensor:
+def _slopes(heads: int) -> list[float]:
     """Return ALiBi's slopes (Press et al., 2022): a geometric row from 2^(-8/heads) on.
 
     Where heads are no power of two, the row of the next lower power, then every other slope of the next higher one.
     """
     lower = 2 ** int(math.log2(heads))
     slopes = [2.0 ** (-8 * (i + 1) / lower) for i in range(lower)]
-    slopes += [2.0 ** (-8 * (i + 1) / (2 * lower)) for i in range(0, 2 * lower, 2)][: heads - lower]
-    return torch.tensor(slopes, device=like.device, dtype=like.dtype)
+    return slopes + [2.0 ** (-8 * (i + 1) / (2 * lower)) for i in range(0, 2 * lower, 2)][: heads - lower]
 
 
 def relative_buckets(distance: Tensor, both_ways: bool) -> Tensor:

@@ -1,10 +1,14 @@
-"""Batches of packed sentences for every member: each seed has its own order, and members of one seed share it."""
+"""Batches of packed sentences for every member: each seed has its own order, and members of one seed share it.
+
+The split lies on the device, and a batch is made there from row numbers alone, in tensors whose shapes do not depend on
+what is in them: so a whole step can be captured and replayed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +23,11 @@ from embinit.seeds import stream
 UNKNOWN, PADDING, BEGIN, END = range(4)
 
 Numbers = npt.NDArray[np.int64]
+#: Packed places of each side.
+Rooms = tuple[int, ...]
+#: How many σ above the mean number of tokens the rooms are that a device's batches are put into, smallest first.
+_SIGMAS = (1.5, 2.25, 3.0, 6.0)
+_BUCKETS = 50  # batches of so many sizes are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -39,102 +48,115 @@ class Batch:
     labels: Tensor | None
     #: (members, batch): which sentences are there; a last batch may be smaller
     present: Tensor
-    #: (members, batch): which row of the split each sentence is
-    rows: Numbers
 
 
 class Batches:
-    """The batches of one split; all have the same shapes, whoever trains beside whom."""
+    """The batches of one split."""
 
-    def __init__(self, prepared: Prepared, split: str, batch: int, device: Any = "cpu") -> None:
-        self._packed = [prepared.packed(split, side) for side in prepared.sides]
-        self._labels = prepared.labels(split) if prepared.task == "classification" else None
-        self._batch, self._device = batch, device
+    def __init__(
+        self,
+        prepared: Prepared,
+        split: str,
+        batch: int,
+        device: Any = "cpu",
+        order: Literal["shuffled", "bucketed"] = "shuffled",
+    ) -> None:
+        packed = [prepared.packed(split, side) for side in prepared.sides]
+        self.batch, self._device, self._order = batch, torch.device(device), order
+        self.sentences = len(packed[0])
         # Both sides stand between <bos> and <eos>; a target is read from <bos> on and asked for up to <eos>.
-        self._extra = [1 if side == "target" else 2 for side in prepared.sides]
-        self._rooms = [
-            capacity(packed.lengths + extra, batch) for packed, extra in zip(self._packed, self._extra, strict=True)
+        self._target = [side == "target" for side in prepared.sides]
+        self._tokens = [self._moved(framed(one)) for one in packed]
+        self._firsts = [self._moved(one.offsets[:-1] + 2 * np.arange(len(one))) for one in packed]
+        self.lengths = [
+            np.asarray(one.lengths + (1 if target else 2)) for one, target in zip(packed, self._target, strict=True)
         ]
-        self._longest = [
-            int(packed.lengths.max()) + extra for packed, extra in zip(self._packed, self._extra, strict=True)
-        ]
+        self._lengths = [self._moved(lengths) for lengths in self.lengths]
+        self._longest = [int(lengths.max()) for lengths in self.lengths]
+        self._labels = self._moved(prepared.labels(split)) if prepared.task == "classification" else None
+        self._steps = [tuple(capacity(one, batch, sigmas, 32) for one in self.lengths) for sigmas in _SIGMAS]
 
     def __len__(self) -> int:
-        return -(-self.sentences // self._batch)
+        return -(-self.sentences // self.batch)
 
-    @property
-    def sentences(self) -> int:
-        """Return how many sentences the split has."""
-        return len(self._packed[0])
+    def orders(self, seeds: Sequence[int], epoch: int) -> Numbers:
+        """Return every member's order of an epoch, (members, batches, batch), which its seed alone decides; -1: none."""
+        own = {seed: self._one_order(seed, epoch) for seed in set(seeds)}
+        return np.stack([own[seed] for seed in seeds])
 
-    def shuffled(self, seeds: Sequence[int], epoch: int) -> Iterator[Batch]:
-        """Yield the batches of an epoch in each member's own order, which its seed and the epoch decide."""
-        orders = {seed: stream(seed, f"data order, epoch {epoch}").permutation(self.sentences) for seed in set(seeds)}
-        return self._in_order(np.stack([orders[seed] for seed in seeds]))
+    def straight(self, members: int) -> Numbers:
+        """Return the split's own order for all members, (members, batches, batch); -1: none."""
+        return np.tile(self._shaped(np.arange(self.sentences)), (members, 1, 1))
 
-    def straight(self, members: int) -> Iterator[Batch]:
-        """Yield the batches in the split's own order, the same for all members."""
-        return self._in_order(np.tile(np.arange(self.sentences), (members, 1)))
+    def _one_order(self, seed: int, epoch: int) -> Numbers:
+        rng = stream(seed, f"data order, epoch {epoch}")
+        order = rng.permutation(self.sentences)
+        if self._order == "shuffled":
+            return self._shaped(order)
+        # Long beside long: within a stretch of many batches sentences are sorted by length, then batches are shuffled.
+        stretch = _BUCKETS * self.batch
+        pieces = [order[start : start + stretch] for start in range(0, self.sentences, stretch)]
+        total = np.sum(self.lengths, axis=0)
+        batches = self._shaped(np.concatenate([piece[np.argsort(total[piece], kind="stable")] for piece in pieces]))
+        return batches[rng.permutation(len(batches))]
 
-    def _in_order(self, order: Numbers) -> Iterator[Batch]:
-        for start in range(0, self.sentences, self._batch):
-            yield self._made(order[:, start : start + self._batch])
+    def _shaped(self, order: Numbers) -> Numbers:
+        missing = len(self) * self.batch - self.sentences
+        return np.pad(order, (0, missing), constant_values=-1).reshape(len(self), self.batch)
 
-    def _made(self, rows: Numbers) -> Batch:
-        missing = self._batch - rows.shape[1]
-        sides = tuple(self._side(place, rows, missing) for place in range(len(self._packed)))
-        present = np.pad(np.ones(rows.shape, dtype=bool), ((0, 0), (0, missing)))
-        labels = None
-        if self._labels is not None:
-            labels = self._moved(np.pad(self._labels[rows], ((0, 0), (0, missing))))
-        return Batch(sides, labels, self._moved(present), rows)
+    def rooms(self, orders: Numbers) -> list[Rooms]:
+        """Return how much room each batch of these orders needs.
 
-    def _side(self, which: int, rows: Numbers, missing: int) -> Side:
-        packed, extra = self._packed[which], self._extra[which]
-        lengths = np.pad(packed.lengths[rows] + extra, ((0, 0), (0, missing)))
-        room = max(self._rooms[which], -(-int(lengths.sum(axis=1).max()) // 64) * 64)
-        ids = np.full((len(rows), room), PADDING, dtype=np.int64)
-        following = np.full((len(rows), room), PADDING, dtype=np.int64)
-        for member, own in enumerate(rows):
-            tokens = framed(packed, own)
-            if extra == 2:
-                ids[member, : len(tokens)] = tokens
-            else:
-                # `<bos> a b <eos>` is read as `<bos> a b` and asked for as `a b <eos>`.
-                ids[member, : len(tokens) - len(own)] = tokens[tokens_before_end(packed, own)]
-                following[member, : len(tokens) - len(own)] = tokens[tokens_after_begin(packed, own)]
-        place = layout(lengths, room, self._longest[which], self._device)
-        return Side(self._moved(ids), place, self._moved(following))
+        On CUDA a few sizes, so that a captured step serves many batches; elsewhere no more than the largest member needs.
+        """
+        needed = np.stack([self._needed(lengths, orders) for lengths in self.lengths], axis=1)  # (batches, sides)
+        if self._device.type != "cuda" or self._order == "bucketed":
+            return [tuple(int(-(-count // 32) * 32) for count in row) for row in needed]
+        chosen = []
+        for row in needed:
+            fitting = [size for size in self._steps if all(a <= b for a, b in zip(row, size, strict=True))]
+            chosen.append(fitting[0] if fitting else tuple(int(-(-count // 64) * 64) for count in row))
+        return chosen
+
+    @staticmethod
+    def _needed(lengths: Numbers, orders: Numbers) -> Numbers:
+        tokens = np.where(orders >= 0, lengths[orders], 0).sum(axis=2)  # (members, batches)
+        return np.asarray(tokens.max(axis=0))
+
+    def made(self, rows: Tensor, rooms: Rooms) -> Batch:
+        """Return the batch of these rows of the split, (members, batch), -1 where there is none."""
+        present = rows >= 0
+        rows = rows.clamp(min=0)
+        sides = tuple(self._side(which, rows, present, room) for which, room in enumerate(rooms))
+        return Batch(sides, self._labels[rows] if self._labels is not None else None, present)
+
+    def _side(self, which: int, rows: Tensor, present: Tensor, room: int) -> Side:
+        lengths = torch.where(present, self._lengths[which][rows], 0)
+        place = layout(lengths, room, self._longest[which])
+        first = self._firsts[which][rows].gather(1, place.sentence)
+        tokens, at = self._tokens[which], torch.where(place.real, first + place.position, 0)
+        ids = torch.where(place.real, tokens[at], PADDING)
+        # `<bos> a b <eos>` is read as `<bos> a b` and asked for as `a b <eos>`.
+        following = torch.where(place.real, tokens[at + 1], PADDING) if self._target[which] else ids
+        return Side(ids, place, following)
+
+    def each(self, orders: Numbers) -> Iterator[Batch]:
+        """Yield the batches of these orders."""
+        on_device = self._moved(orders)
+        for number, rooms in enumerate(self.rooms(orders)):
+            yield self.made(on_device[:, number], rooms)
 
     def _moved(self, array: npt.NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device, non_blocking=True)
+        return torch.from_numpy(np.array(array, dtype=np.int64)).to(self._device)
 
 
-def framed(packed: Packed, rows: Numbers) -> Numbers:
-    """Return sentences one after another, each between <bos> and <eos>."""
-    lengths = packed.lengths[rows]
-    ends = (lengths + 2).cumsum()
-    result = np.empty(int(ends[-1]), dtype=np.int64)
+def framed(packed: Packed) -> Numbers:
+    """Return all sentences one after another, each between <bos> and <eos>."""
+    result = np.empty(len(packed.ids) + 2 * len(packed), dtype=np.int64)
     inside = np.ones(len(result), dtype=bool)
-    inside[ends - 1] = inside[ends - lengths - 2] = False
-    result[ends - lengths - 2] = BEGIN
-    result[ends - 1] = END
-    before = lengths.cumsum() - lengths
-    result[inside] = packed.ids[np.arange(int(lengths.sum())) + np.repeat(packed.offsets[rows] - before, lengths)]
+    begins = packed.offsets[:-1] + 2 * np.arange(len(packed))
+    ends = packed.offsets[1:] + 2 * np.arange(len(packed)) + 1
+    result[begins], result[ends] = BEGIN, END
+    inside[begins] = inside[ends] = False
+    result[inside] = packed.ids
     return result
-
-
-def tokens_before_end(packed: Packed, rows: Numbers) -> npt.NDArray[np.bool_]:
-    """Return which places of `framed` are not <eos> at the end of a sentence."""
-    ends = (packed.lengths[rows] + 2).cumsum()
-    keep = np.ones(int(ends[-1]), dtype=bool)
-    keep[ends - 1] = False
-    return keep
-
-
-def tokens_after_begin(packed: Packed, rows: Numbers) -> npt.NDArray[np.bool_]:
-    """Return which places of `framed` are not <bos> at the beginning of a sentence."""
-    lengths = packed.lengths[rows] + 2
-    keep = np.ones(int(lengths.sum()), dtype=bool)
-    keep[lengths.cumsum() - lengths] = False
-    return keep

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,33 @@ from torch import Tensor
 
 from embinit.errors import EmbinitError
 from embinit.models.architecture import Architecture
-from embinit.models.decoding import greedy
-from embinit.models.model import Member, Stack
+from embinit.models.model import Member, Stack, joined
 from embinit.prepared.reading import Prepared
-from embinit.training.batches import BEGIN, END, Batches
+from embinit.training import checkpoint as checkpoints
+from embinit.training.batches import Batches, Numbers, Rooms
+from embinit.training.evaluation import Validation
 from embinit.training.options import Training
-from embinit.training.step import Trainer, losses, predictions
+from embinit.training.step import Trainer
 
-#: Called after each epoch with its number and every member's record of it.
-Progress = Callable[[int, list[dict[str, float]]], None]
 
-_EVALUATION_BATCH = 128
+class Stopped(EmbinitError):
+    """Training was asked to stop, and can go on from its checkpoint."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How far training is; `records` has every member's record at the end of an epoch."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    seconds: float
+    sentences_per_second: float
+    records: list[dict[str, float]] | None = None
+
+
+Progress = Callable[[Moment], None]
 
 
 @dataclass
@@ -31,10 +48,12 @@ class Trained:
     """What became of one member."""
 
     seed: int
-    #: one record an epoch: train loss, validation loss, accuracy where there are labels, σ of the embeddings
+    #: one record an epoch: losses, BLEU or accuracy, σ of the embeddings and how far the epoch moved them
     history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = 0
     diverged: bool = False
+    #: stopped early, having got no better for a while
+    stopped: bool = False
 
 
 @dataclass
@@ -52,41 +71,236 @@ def train(
     members: Sequence[Member],
     training: Training,
     device: Any = "cpu",
-    progress: Progress = lambda *_: None,
+    progress: Progress = lambda _: None,
+    checkpoint: Path | None = None,
+    every: float = 60.0,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy."""
-    _fits(prepared, architecture)
-    torch.backends.cuda.matmul.allow_tf32 = training.precision == "tf32"
-    stack = Stack(architecture, members, device)
-    batches = Batches(prepared, "train", training.batch, device)
-    valid = Batches(prepared, "valid", _EVALUATION_BATCH, device)
-    trainer = Trainer(stack, training, len(batches) * training.epochs)
-    outcome = [Trained(member.seed) for member in members]
-    best = {name: weight.detach().clone() for name, weight in stack.weights.items()}
-    start, number = time.perf_counter(), 0
-    for epoch in range(training.epochs):
-        sums = torch.zeros(2, len(members), dtype=torch.float64, device=device)
-        for batch in batches.shuffled([member.seed for member in members], epoch):
-            total, count = trainer.step(batch, number, epoch)
-            sums += torch.stack((total, count))
-            number += 1
-        records = _records(stack, sums, evaluate(stack, valid))
-        for place, (member, record) in enumerate(zip(outcome, records, strict=True)):
-            member.history.append(record)
-            member.diverged |= not np.isfinite(record["train loss"])
-            if _better(member, record):
-                member.best_epoch = epoch + 1
-                for name, weight in stack.weights.items():
-                    best[name][place] = weight.detach()[place]
-        progress(epoch + 1, records)
-    with torch.no_grad():
-        for name, weight in stack.weights.items():
-            weight.copy_(best[name])
-            weight.requires_grad_(True)
-    return Outcome(stack, outcome, time.perf_counter() - start)
+    """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy.
+
+    With a `checkpoint` folder it goes on from what is there, writes there every so many seconds (0: every epoch), and raises
+    `Stopped` after having written when `stopping` says so.
+    """
+    check_fit(prepared, architecture)
+    run = _Run(prepared, architecture, members, training, device)
+    start = time.perf_counter()
+    if checkpoint is not None:
+        run.restore(checkpoint)
+    saved = start
+    while run.epoch < training.epochs and not all(one.stopped for one in run.outcome):
+        for moment in run.finish_epoch(start):
+            progress(moment)
+            stop = stopping()
+            ended = moment.records is not None
+            due = ended if every == 0 else time.perf_counter() - saved >= every
+            if checkpoint is not None and (due or stop):
+                run.save(checkpoint)
+                saved = time.perf_counter()
+            if stop:
+                raise Stopped(f"stopped in epoch {moment.epoch} of {moment.epochs}")
+    return Outcome(run.best(), run.outcome, time.perf_counter() - start)
 
 
-def _fits(prepared: Prepared, architecture: Architecture) -> None:
+@dataclass
+class _Lane:
+    """Members that share one stack."""
+
+    stack: Stack
+    trainer: Trainer
+    #: which of the run's members they are
+    places: list[int]
+    best: dict[str, Tensor]
+    orders: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    rooms: list[Rooms] = field(default_factory=list)
+    rows: Tensor = field(default_factory=lambda: torch.empty(0))
+    #: the embeddings as they were when the epoch began
+    before: dict[str, Tensor] = field(default_factory=dict)
+
+
+class _Run:
+    """Members in training, and how far they are."""
+
+    def __init__(
+        self, prepared: Prepared, architecture: Architecture, members: Sequence[Member], training: Training, device: Any
+    ) -> None:
+        self.training, self.device = training, torch.device(device)
+        torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
+        self.batches = Batches(prepared, "train", training.batch, device, training.order)
+        self.validation = Validation(prepared, "valid", self.device)
+        self.outcome = [Trained(member.seed) for member in members]
+        self.epoch, self.step = 0, 0
+        self._identity = {
+            "architecture": asdict(architecture),
+            "training": asdict(training),
+            "seeds": [member.seed for member in members],
+            "prepared": prepared.path.name,
+        }
+        dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
+        steps = len(self.batches) * training.epochs
+        self.lanes = []
+        # A CPU gains nothing from one large product over many small ones, and each member's own sizes waste no work.
+        together = self.device.type != "cpu"
+        groups = [list(range(len(members)))] if together else [[place] for place in range(len(members))]
+        for places in groups:
+            own = [members[place] for place in places]
+            stack = Stack(architecture, own, device, dtype, training.protected)
+            trainer = Trainer(stack, training, self.batches, steps, own)
+            best = {name: weight.detach().clone() for name, weight in stack.weights.items()}
+            self.lanes.append(_Lane(stack, trainer, places, best))
+
+    def finish_epoch(self, start: float) -> Any:
+        """Yield moments until the epoch is over; the last one has the records."""
+        if not self.lanes[0].rooms:
+            self._begin_epoch()
+        began, first, said = time.perf_counter(), self.step, time.perf_counter()
+        per_step = self.batches.batch * len(self.outcome)
+        while self.step < len(self.batches):
+            number = self.epoch * len(self.batches) + self.step
+            for lane in self.lanes:
+                lane.trainer.step(lane.rows[:, self.step], lane.rooms[self.step], number, self.epoch)
+            self.step += 1
+            now = time.perf_counter()
+            if now - said >= 1 and self.step < len(self.batches):
+                said = now
+                yield self._moment(start, (self.step - first) * per_step / (now - began))
+        records = self._records()
+        speed = (self.step - first) * per_step / (time.perf_counter() - began)
+        self._keep(records)
+        self.epoch, self.step = self.epoch + 1, 0
+        for lane in self.lanes:
+            lane.rooms = []
+        yield self._moment(start, speed, records)
+
+    def _begin_epoch(self) -> None:
+        for lane in self.lanes:
+            lane.orders = self.batches.orders([self.outcome[place].seed for place in lane.places], self.epoch)
+            lane.rooms = self.batches.rooms(lane.orders)
+            lane.rows = torch.from_numpy(lane.orders).to(self.device)
+            lane.before = _embeddings(lane.stack)
+
+    def _moment(self, start: float, speed: float, records: list[dict[str, float]] | None = None) -> Moment:
+        epoch = self.epoch + (records is None)
+        steps = len(self.batches)
+        done = self.step if records is None else steps
+        return Moment(epoch, self.training.epochs, done, steps, time.perf_counter() - start, speed, records)
+
+    def _records(self) -> list[dict[str, float]]:
+        """Return every member's record of an epoch."""
+        records: list[dict[str, float]] = [{} for _ in self.outcome]
+        every = self.training.bleu_every
+        with_bleu = bool(every) and (self.epoch + 1) % every == 0
+        for lane in self.lanes:
+            sums = lane.trainer.sums
+            columns = {"train loss": (sums[0] / sums[1]).tolist()}
+            columns |= self.validation(lane.stack, with_bleu)
+            for side, weight in _embeddings(lane.stack, copy=False).items():
+                columns[f"σ, {side}"] = weight.flatten(1).std(dim=1).tolist()
+                columns[f"update, {side}"] = (weight - lane.before[side]).flatten(1).norm(dim=1).tolist()
+            for name, weight in lane.stack.weights.items():
+                if name.endswith(".gain"):
+                    columns[f"gain, {name.partition('.')[0]}"] = weight[:, 0].tolist()
+            lane.trainer.sums.zero_()
+            for i, place in enumerate(lane.places):
+                records[place] = {name: column[i] for name, column in columns.items()}
+        return records
+
+    def _keep(self, records: list[dict[str, float]]) -> None:
+        for lane in self.lanes:
+            for i, place in enumerate(lane.places):
+                member, record = self.outcome[place], records[place]
+                if member.stopped:
+                    continue
+                member.history.append(record)
+                member.diverged |= not np.isfinite(record["train loss"])
+                if _better(member, record):
+                    member.best_epoch = self.epoch + 1
+                    for name, weight in lane.stack.weights.items():
+                        lane.best[name][i] = weight.detach()[i]
+                waited = self.epoch + 1 - member.best_epoch
+                member.stopped = 0 < self.training.patience <= waited
+
+    def best(self) -> Stack:
+        """Return all members with their best weights."""
+        for lane in self.lanes:
+            with torch.no_grad():
+                for name, weight in lane.stack.weights.items():
+                    weight.copy_(lane.best[name])
+                    weight.requires_grad_(True)
+        return joined([lane.stack for lane in self.lanes])
+
+    def save(self, folder: Path) -> None:
+        """Write a checkpoint."""
+        tensors: dict[str, Tensor] = {}
+        for lane in self.lanes:
+            for i, place in enumerate(lane.places):
+                for name, weight in lane.stack.weights.items():
+                    tensors[f"{place} weight {name}"] = weight.detach()[i]
+                    tensors[f"{place} best {name}"] = lane.best[name][i]
+                    state = lane.trainer.adam.state.get(weight, {})
+                    for key in ("exp_avg", "exp_avg_sq"):
+                        if key in state:
+                            tensors[f"{place} {key} {name}"] = state[key][i]
+                    if "step" in state:
+                        tensors[f"{place} steps {name}"] = state["step"].reshape(1)
+                tensors[f"{place} sums"] = lane.trainer.sums[:, i].clone()
+                for side, weight in lane.before.items() if self.step else ():
+                    tensors[f"{place} before {side}"] = weight[i]
+        facts = {
+            "identity": self._identity,
+            "epoch": self.epoch,
+            "step": self.step,
+            "members": [asdict(one) for one in self.outcome],
+        }
+        checkpoints.save(folder, tensors, facts)
+
+    def restore(self, folder: Path) -> None:
+        """Go on from a checkpoint, if there is one."""
+        found = checkpoints.load(folder)
+        if found is None:
+            return
+        tensors, facts = found
+        if facts["identity"] != _plain(self._identity):
+            raise EmbinitError(f"{folder} has a checkpoint of other members or settings; remove it to begin anew")
+        self.epoch, self.step = facts["epoch"], facts["step"]
+        self.outcome = [Trained(**one) for one in facts["members"]]
+        for lane in self.lanes:
+            for i, place in enumerate(lane.places):
+                lane.trainer.sums[:, i] = tensors[f"{place} sums"].to(self.device)
+                for name, weight in lane.stack.weights.items():
+                    with torch.no_grad():
+                        weight[i] = tensors[f"{place} weight {name}"].to(self.device)
+                    lane.best[name][i] = tensors[f"{place} best {name}"].to(self.device)
+                    if f"{place} steps {name}" not in tensors:
+                        continue
+                    state = lane.trainer.adam.state[weight]
+                    if not state:
+                        state["step"] = tensors[f"{place} steps {name}"][0].clone()
+                        if self.device.type == "cuda":
+                            state["step"] = state["step"].to(self.device)
+                        state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(weight), torch.zeros_like(weight)
+                    for key in ("exp_avg", "exp_avg_sq"):
+                        state[key][i] = tensors[f"{place} {key} {name}"].to(self.device)
+        if self.step:
+            self._begin_epoch()
+            for lane in self.lanes:
+                for i, place in enumerate(lane.places):
+                    for side, weight in lane.before.items():
+                        weight[i] = tensors[f"{place} before {side}"].to(self.device)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON gives it back."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
+    found = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
+    return {side: weight.clone() for side, weight in found.items()} if copy else found
+
+
+def check_fit(prepared: Prepared, architecture: Architecture) -> None:
     """Raise where a model is not made for a task: a wrong size would read another member's rows."""
     sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
     if prepared.task != architecture.task or sizes != architecture.vocabularies:
@@ -113,53 +327,3 @@ def _better(member: Trained, record: dict[str, float]) -> bool:
     if "accuracy" in record:
         return all(record["accuracy"] > one["accuracy"] for one in sound[:-1])
     return all(record["valid loss"] < one["valid loss"] for one in sound[:-1])
-
-
-@torch.no_grad()
-def evaluate(stack: Stack, batches: Batches) -> Tensor:
-    """Return summed loss, predictions, right answers and sentences of each member, (4, members)."""
-    sums = torch.zeros(4, stack.members, dtype=torch.float64, device=stack.seeds.device)
-    for batch in batches.straight(stack.members):
-        logits, asked, there = predictions(stack, batch, None)
-        total, count = losses(logits, asked, there)
-        right = torch.zeros_like(total)
-        if batch.labels is not None:
-            right = ((logits.argmax(dim=-1) == asked) & there).sum(dim=1).to(total.dtype)
-        sums += torch.stack((total, count.to(total.dtype), right, batch.present.sum(dim=1).to(total.dtype)))
-    return sums
-
-
-def _records(stack: Stack, trained: Tensor, valid: Tensor) -> list[dict[str, float]]:
-    """Return each member's record of an epoch; the only place where the loop waits for the device."""
-    spreads = {
-        name: w.detach().flatten(1).std(dim=1) for name, w in stack.weights.items() if name.endswith(".embedding")
-    }
-    columns = {
-        "train loss": trained[0] / trained[1],
-        "valid loss": valid[0] / valid[1],
-        **({"accuracy": valid[2] / valid[3]} if stack.architecture.task == "classification" else {}),
-        **{f"σ, {name.partition('.')[0]}": spread for name, spread in spreads.items()},
-    }
-    values = {name: column.tolist() for name, column in columns.items()}
-    return [{name: value[i] for name, value in values.items()} for i in range(stack.members)]
-
-
-@torch.no_grad()
-def translations(stack: Stack, prepared: Prepared, split: str, device: Any = "cpu") -> list[list[list[str]]]:
-    """Return for each member the target tokens of each sentence, found by greedy search.
-
-    A translation may have twice as many tokens as the source, its <bos> and <eos> counted, and ten more.
-    """
-    vocabulary = prepared.vocabularies["target"].tokens
-    longest = stack.architecture.length - 2
-    found: list[list[list[str]]] = [[] for _ in range(stack.members)]
-    for batch in Batches(prepared, split, _EVALUATION_BATCH, device).straight(stack.members):
-        source = batch.sides[0]
-        sizes = source.place.mask.sum(dim=1).view(stack.members, -1)
-        limits = torch.where(batch.present, (2 * sizes + 10).clamp(max=longest), 0)
-        ids = greedy(stack, source.ids, source.place, limits, BEGIN, END).tolist()
-        for member in range(stack.members):
-            for row in ids[member][: batch.rows.shape[1]]:
-                words = row[: row.index(END)] if END in row else row
-                found[member].append([vocabulary[i] for i in words])
-    return found

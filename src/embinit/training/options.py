@@ -29,7 +29,18 @@ class Training:
     embedding_rate: float = 1.0
     #: embeddings stay as they are for so many epochs; -1: always
     frozen_epochs: int = 0
-    precision: Literal["float32", "tf32"] = "float32"
+    #: which rows of an embedding are never changed: those that the source had, or none
+    frozen_rows: Literal["none", "found"] = "none"
+    #: each epoch's order: shuffled throughout, or sentences of like length together
+    order: Literal["shuffled", "bucketed"] = "shuffled"
+    #: a member stops after so many epochs that are no better than its best; 0: never
+    patience: int = 0
+    #: BLEU of the validation split is measured after every so many epochs; 0: never
+    bleu_every: int = 1
+    #: of matrix products; bfloat16 keeps float32 weights
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    #: bfloat16 leaves the sum of embedding and position, its first projection and norm in float32
+    protected: bool = True
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -38,7 +49,7 @@ class Training:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
-        for name in ("warmup", "clip"):
+        for name in ("warmup", "clip", "patience", "bleu_every"):
             if getattr(self, name) < 0:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; it cannot be negative")
         if not 0 <= self.smoothing < 1:

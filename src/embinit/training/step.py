@@ -1,62 +1,147 @@
-"""One step of all members: loss, gradients, Adam."""
+"""One step of all members: batch, loss, gradients, Adam."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from embinit.models.model import Stack
-from embinit.training.batches import Batch
+from embinit.models import fused
+from embinit.models.model import Member, Stack
+from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.options import Training
 
 
-def predictions(stack: Stack, batch: Batch, step: int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return logits, what was asked for, and where something was: (members, places, outputs), (members, places) twice."""
+def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the output layer reads, what was asked for, and where something was.
+
+    (members, places, dim), and (members, places) twice; a place is a target token, or a sentence of a classification.
+    """
     if batch.labels is not None:
         side = batch.sides[0]
         return stack.classify(side.ids, side.place, step), batch.labels, batch.present
     source, target = batch.sides
-    logits = stack.translate(source.ids, source.place, target.ids, target.place, step)
-    return logits, target.following, target.place.real
+    values = stack.translate(source.ids, source.place, target.ids, target.place, step)
+    return values, target.following, target.place.real
 
 
-def losses(logits: Tensor, asked: Tensor, there: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+def losses(stack: Stack, values: Tensor, asked: Tensor, there: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
     """Return the summed loss and the number of predictions of each member, (members,) each."""
-    each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
+    if fused.usable(values):
+        logits, bias = stack.unbiased_output(values)
+        return fused.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
+    flat = stack.output(values).flatten(0, 1).float()
+    each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
     # What stands where no token does is set aside, not multiplied: it may be anything.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
 class Trainer:
-    """Members in training: their weights and Adam's state, both stacked, so that one update serves all."""
+    """Members in training: their weights and Adam's state, both stacked, so that one update serves all.
 
-    def __init__(self, stack: Stack, training: Training, steps: int) -> None:
-        self.stack, self.training, self.steps = stack, training, steps
-        named = dict(stack.weights)
-        self._embeddings = [weight for name, weight in named.items() if name.endswith(".embedding")]
-        others = [weight for name, weight in named.items() if not name.endswith(".embedding")]
-        fused = stack.seeds.device.type == "cuda"
+    On CUDA a step is captured once for each size of batch and replayed from then on: the device never waits for Python.
+    """
+
+    def __init__(
+        self, stack: Stack, training: Training, batches: Batches, steps: int, members: Sequence[Member] = ()
+    ) -> None:
+        self.stack, self.training, self.steps, self._batches = stack, training, steps, batches
+        device = stack.seeds.device
+        self._cuda = device.type == "cuda"
+        self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
+        others = [weight for name, weight in stack.weights.items() if name not in self._embeddings]
+        groups = [
+            {"params": list(self._embeddings.values()), "factor": training.embedding_rate},
+            {"params": others, "factor": 1.0},
+        ]
+        rate: Any = torch.tensor(training.rate, device=device) if self._cuda else training.rate
         self.adam = torch.optim.Adam(
-            [{"params": self._embeddings, "factor": training.embedding_rate}, {"params": others, "factor": 1.0}],
-            lr=training.rate, betas=training.betas, eps=training.epsilon, fused=fused,
+            [{**group, "lr": rate.clone() if self._cuda else rate} for group in groups],
+            betas=training.betas, eps=training.epsilon, fused=True, capturable=self._cuda,
         )  # fmt: skip
+        self._trained_rows = _trained_rows(stack, members)
+        #: summed loss and number of predictions of each member since they were last set to zero, (2, members)
+        self.sums = torch.zeros(2, stack.members, dtype=torch.float64, device=device)
+        self._number = torch.zeros((), dtype=torch.int64, device=device)
+        self._rows = torch.zeros(stack.members, batches.batch, dtype=torch.int64, device=device)
+        self._rate, self._frozen = -1.0, False
+        self._graphs: dict[tuple[Rooms, bool], torch.cuda.CUDAGraph | None] = {}
+        self._pool: Any = None
 
-    def step(self, batch: Batch, number: int, epoch: int) -> tuple[Tensor, Tensor]:
-        """Train on one batch; return the summed loss and the number of predictions of each member."""
-        frozen = self.training.frozen_epochs < 0 or epoch < self.training.frozen_epochs
-        for weight in self._embeddings:
-            weight.requires_grad_(not frozen)
-        for group in self.adam.param_groups:
-            group["lr"] = self.training.rate_at(number, self.steps) * group["factor"]
-        total, count = losses(*predictions(self.stack, batch, number), self.training.smoothing)
+    def step(self, rows: Tensor, rooms: Rooms, number: int, epoch: int) -> None:
+        """Train on one batch: these rows of the split, (members, batch), in so much room."""
+        self._set(number, epoch)
+        self._rows.copy_(rows)
+        self._number.fill_(number)
+        if not self._cuda:
+            self._advance(rooms)
+            return
+        key = (rooms, self._frozen)
+        graph = self._graphs.get(key)
+        if graph is not None:
+            graph.replay()
+        elif key not in self._graphs:
+            # The first step of a size is an ordinary one: kernels are compiled, libraries make ready.
+            self._advance(rooms)
+            self._graphs[key] = None
+        else:
+            self._graphs[key] = self._captured(rooms)
+
+    def _captured(self, rooms: Rooms) -> torch.cuda.CUDAGraph:
+        self.adam.zero_grad(set_to_none=True)
+        torch.cuda.empty_cache()  # what the ordinary step used, the captured one needs again in a pool of its own
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            self._advance(rooms)
+        self.adam.zero_grad(set_to_none=True)
+        self._pool = graph.pool()
+        graph.replay()
+        return graph
+
+    def _set(self, number: int, epoch: int) -> None:
+        """Set what the step's number decides: the rate, and whether embeddings are trained."""
+        rate = self.training.rate_at(number, self.steps)
+        if rate != self._rate:
+            self._rate = rate
+            for group in self.adam.param_groups:
+                own = rate * group["factor"]
+                if self._cuda:
+                    group["lr"].fill_(own)
+                else:
+                    group["lr"] = own
+        self._frozen = self.training.frozen_epochs < 0 or epoch < self.training.frozen_epochs
+        for weight in self._embeddings.values():
+            weight.requires_grad_(not self._frozen)
+
+    def _advance(self, rooms: Rooms) -> None:
+        batch = self._batches.made(self._rows, rooms)
+        total, count = losses(self.stack, *read(self.stack, batch, self._number), self.training.smoothing)
         self.adam.zero_grad(set_to_none=True)
         # Each member's mean; their sum has each member's own gradient, for no weight is shared.
         (total / count).sum().backward()  # type: ignore[no-untyped-call]
+        for name, trained in self._trained_rows.items():
+            gradient = self._embeddings[name].grad
+            if gradient is not None:
+                gradient.mul_(trained)
         if self.training.clip > 0:
             clip(self.stack, self.training.clip)
         self.adam.step()
-        return total.detach(), count
+        self.sums += torch.stack((total.detach(), count))
+
+
+def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:
+    """Return 0 for rows that never change and 1 for the others, (members, rows, 1), where there are any."""
+    found = {}
+    for place, side in enumerate(stack.sides):
+        masks = [member.frozen[place] if member.frozen is not None else None for member in members]
+        if any(mask is not None for mask in masks):
+            rows = stack.architecture.vocabularies[place]
+            kept = [torch.zeros(rows) if mask is None else torch.from_numpy(mask).float() for mask in masks]
+            found[f"{side}.embedding"] = (1 - torch.stack(kept)).unsqueeze(-1).to(stack.seeds.device)
+    return found
 
 
 def clip(stack: Stack, largest: float) -> None:

@@ -1,0 +1,119 @@
+"""Members in lockstep, as embinit trains and decodes them; the only file here that knows the training room."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import numpy as np
+
+from benchmarks import clock
+from benchmarks.cases import BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, Case, Timed
+from embinit.models.architecture import Architecture
+from embinit.models.model import Member, Stack, joined
+from embinit.prepared.reading import Packed, Prepared, open_prepared
+from embinit.training.batches import Batches
+from embinit.training.evaluation import translated
+from embinit.training.loop import _Run
+from embinit.training.options import Training
+
+_DECODING_BATCH = 128
+
+
+def precisions() -> tuple[str, ...]:
+    """Return the precisions that training knows."""
+    return get_args(get_type_hints(Training)["precision"])
+
+
+def training(case: Case) -> Timed:
+    """Return the time of a step: choosing and moving the batch, forward, backward, Adam; no validation."""
+    clock.ready(case)
+    members, note = _Members(case), ""
+    if case.cuda:
+        start = time.perf_counter()
+        members.capture()
+        clock.wait(case)
+        note = f"ready in {time.perf_counter() - start:.1f} s"
+    seconds = clock.timed(members.step, case)
+    return Timed(seconds, clock.memory(case), members.parameters, note)
+
+
+def decoding(case: Case) -> Timed:
+    """Return the time of greedy decoding by members that have been trained for the case's steps."""
+    clock.ready(case)
+    members = _Members(case)
+    for number in range(case.steps):
+        members.step(number)
+    whole, stack = open_prepared(Path(case.prepared)), members.stack
+    prepared = _First(whole.path, whole.manifest, case.sentences)
+    for _ in range(2 if case.cuda else 1):  # kernels are compiled in the first round
+        clock.wait(case)
+        start = time.perf_counter()
+        found = translated(stack, Batches(prepared, "test", _DECODING_BATCH, case.device))
+        seconds = time.perf_counter() - start
+    length = np.mean([len(sentence) for member in found for sentence in member])
+    return Timed(seconds, clock.memory(case), 0, f"{len(found[0]):,} sentences, {length:.1f} tokens each")
+
+
+class _Members:
+    """Members in training as `train` has them, one step at a time and without validation."""
+
+    def __init__(self, case: Case) -> None:
+        architecture = Architecture(
+            "translation", case.dim, case.vocabularies, case.heads, LAYERS, FEEDFORWARD, DROPOUT
+        )
+        options = Training(1000, case.batch, RATE, BETAS, EPSILON, precision=case.precision)  # type: ignore[arg-type]
+        rng = np.random.default_rng(0)
+        matrices = tuple(
+            (0.02 * rng.standard_normal((rows, case.dim))).astype(np.float32) for rows in case.vocabularies
+        )
+        # As in an experiment: four initializations of each seed.
+        members = [Member(i // 4, matrices) for i in range(case.members)]
+        self._run = _Run(open_prepared(Path(case.prepared)), architecture, members, options, case.device)
+        self._run._begin_epoch()
+
+    def step(self, number: int) -> None:
+        """Train all members for a step; an epoch's orders are made when it begins."""
+        run = self._run
+        epoch, place = divmod(number, len(run.batches))
+        if epoch != run.epoch:
+            run.epoch = epoch
+            run._begin_epoch()
+        for lane in run.lanes:
+            lane.trainer.step(lane.rows[:, place], lane.rooms[place], number, epoch)
+
+    def capture(self) -> None:
+        """Train for some steps of every size that a batch of two epochs has, so that no later one is the first."""
+        for epoch in (1, 0):
+            self._run.epoch = epoch
+            self._run._begin_epoch()
+            for lane in self._run.lanes:
+                for rooms in set(lane.rooms):
+                    place = lane.rooms.index(rooms)
+                    for _ in range(3):
+                        lane.trainer.step(lane.rows[:, place], rooms, place, epoch)
+
+    @property
+    def stack(self) -> Stack:
+        """Return all members as they are now."""
+        return joined([lane.stack for lane in self._run.lanes])
+
+    @property
+    def parameters(self) -> int:
+        """Return how many numbers a member learns."""
+        stack = self._run.lanes[0].stack
+        return sum(weight.numel() for weight in stack.parameters()) // stack.members
+
+
+@dataclass(frozen=True)
+class _First(Prepared):
+    """The first sentences of each split."""
+
+    most: int
+
+    def packed(self, split: str, side: str) -> Packed:
+        whole = super().packed(split, side)
+        offsets = whole.offsets[: self.most + 1]
+        return Packed(whole.ids[: offsets[-1]], offsets)

@@ -1,0 +1,64 @@
+"""The rows as a table: by rich where it is installed, and else in plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.rows import DECODING, Row
+
+COLUMNS = (
+    "", "members", "D", "batch", "precision", "M param.", "ms a step", "sentences/s", "tokens/s", "s a model-epoch",
+    "peak MB", "% of peak", "x tutorial",
+)  # fmt: skip
+
+
+def cells(row: Row) -> list[str]:
+    """Return what stands in each column; nothing where nothing is known."""
+    case, name = row.case, row.case.what
+    step = row.seconds
+    if name == DECODING and row.seconds is not None:
+        name, step = f"{name}: {row.seconds:,.2f} s", None
+    if row.note:
+        name = f"{name}, {row.note}"
+    return [
+        name, str(case.members), str(case.dim), "" if case.what == DECODING else str(case.batch), case.precision,
+        number(row.parameters / 1e6 or None, 3), number(step and 1e3 * step, 2), number(row.sentences_per_s, 0),
+        number(row.tokens_per_s, 0), number(row.s_per_model_epoch, 3), number(row.peak_mb, 0),
+        number(row.share_of_peak and 100 * row.share_of_peak, 1), number(row.times_tutorial, 2),
+    ]  # fmt: skip
+
+
+def number(value: float | None, places: int) -> str:
+    return "" if value is None else f"{value:,.{places}f}"
+
+
+def shown(rows: Sequence[Row], about: dict[str, object]) -> None:
+    """Print the table, and under it what machine and data it is of."""
+    lines = [cells(row) for row in rows]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        print(plain([list(COLUMNS), *lines]))
+    else:
+        table = Table()
+        for place, column in enumerate(COLUMNS):
+            table.add_column(column, justify="right" if place else "left", no_wrap=place > 0, max_width=44)
+        for line in lines:
+            table.add_row(*line)
+        screen = Console(markup=False)
+        Console(markup=False, width=max(screen.width, 170)).print(table)
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    print("sentences/s, tokens/s (real ones, of both sides) and % of peak are sums over all members of a row")
+
+
+def plain(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells in columns as wide as they need be, the first to the left, the others to the right."""
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

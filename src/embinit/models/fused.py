@@ -1,0 +1,286 @@
+"""The model's operations as single CUDA kernels with their gradients; `layers` has each in plain torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from embinit.models.dropout import Dropout
+from embinit.models.packing import Layout
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: Sizes of sentences that attention has a kernel for, its warps, and how many sentences a program looks at: most
+#: sentences are short, and few programs should start for the long ones. Where one is longer, plain attention serves.
+_SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
+LONGEST = _SIZES[-1][0]
+_ROWS = 16  # of a norm's backward pass that one program adds up
+
+
+def usable(values: Tensor) -> bool:
+    """Return whether the kernels serve here: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
+    return values.is_cuda and _installed() and not os.environ.get("EMBINIT_PLAIN")
+
+
+@cache
+def _installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+@cache
+def _kernels() -> ModuleType:
+    from embinit.models import kernels
+
+    return kernels
+
+
+def _power(count: int) -> int:
+    return 1 << (count - 1).bit_length()
+
+
+def _precision() -> str:
+    return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "ieee"
+
+
+def _own(dropout: Dropout, place: str) -> Tensor:
+    return dropout.own32(place)
+
+
+class _Embed(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout,
+        name: str,
+    ) -> Tensor:  # fmt: skip
+        members, rows, dim = table.shape
+        own, drop = _own(dropout, name), dropout.rate > 0
+        out = table.new_empty(members, ids.shape[1], dim)
+        _kernels().embed_forward[(ids.numel(),)](
+            out, table, ids, place.position, added if added is not None else table, own, ids.shape[1], rows, scale,
+            dropout.threshold, dropout.scale, D=dim, BLOCK=_power(dim), ADDED=added is not None, DROP=drop,
+        )  # fmt: skip
+        ctx.save_for_backward(ids, place.real, own)
+        ctx.settings = (table.shape, scale, dropout.threshold, dropout.scale, drop)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        ids, real, own = ctx.saved_tensors
+        (members, rows, dim), scale, threshold, keep, drop = ctx.settings
+        result = torch.zeros(members, rows, dim, device=grad.device)
+        _kernels().embed_backward[(ids.numel(),)](
+            result, grad.contiguous(), ids, real, own, ids.shape[1], rows, scale, threshold, keep, D=dim,
+            BLOCK=_power(dim), DROP=drop,
+        )  # fmt: skip
+        return result, None, None, None, None, None, None
+
+
+def embed(
+    table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout, name: str
+) -> Tensor:
+    """Return rows of the table (members, rows, dim), scaled, with positions of the `added` table, some dropped."""
+    out: Tensor = _Embed.apply(table, ids, place, added, scale, dropout, name)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
+        dropout: Dropout, name: str, dtype: torch.dtype,
+    ) -> Tensor:  # fmt: skip
+        members, room, dim = values.shape
+        values = values.contiguous()
+        change = change.contiguous() if change is not None else None
+        drop = change is not None and dropout.rate > 0
+        own = _own(dropout, name) if drop else weight
+        out = torch.empty_like(values, dtype=dtype)
+        mean, rstd = torch.empty(2, members * room, device=values.device)
+        _kernels().norm_forward[(members * room,)](
+            out, mean, rstd, values, _or(change, values), _or(change_bias, bias), weight, bias, own, room,
+            dropout.threshold, dropout.scale, D=dim, BLOCK=_power(dim), CHANGE=change is not None, DROP=drop,
+        )  # fmt: skip
+        ctx.save_for_backward(values, change, change_bias, weight, own, mean, rstd)
+        ctx.settings = (dropout.threshold, dropout.scale, drop)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        values, change, change_bias, weight, own, mean, rstd = ctx.saved_tensors
+        threshold, keep, drop = ctx.settings
+        members, room, dim = values.shape
+        sums = torch.zeros(3, members, dim, device=grad.device)
+        values_grad = torch.empty_like(values)
+        change_grad = torch.empty_like(change) if change is not None else None
+        _kernels().norm_backward[(members, -(-room // _ROWS))](
+            values_grad, _or(change_grad, values_grad), sums[0], sums[1], sums[2], grad.contiguous(), values,
+            _or(change, values), _or(change_bias, weight), weight, mean, rstd, own, room, threshold, keep, D=dim,
+            BLOCK=_power(dim), ROWS=_ROWS, CHANGE=change is not None, DROP=drop,
+        )  # fmt: skip
+        return values_grad, change_grad, sums[2] if change is not None else None, sums[0], sums[1], None, None, None
+
+
+def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    """Return a tensor, or another that a kernel is given in its place and does not read."""
+    return other if tensor is None else tensor
+
+
+def norm(
+    values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
+    dropout: Dropout, name: str, dtype: torch.dtype,
+) -> Tensor:  # fmt: skip
+    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers."""
+    out: Tensor = _Norm.apply(values, change, change_bias, weight, bias, dropout, name, dtype)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Relu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
+        members, room, dim = values.shape
+        values = values.contiguous()
+        out = torch.empty_like(values)
+        _kernels().relu_forward[(members * room,)](
+            out, values, bias, _own(dropout, name), room, dropout.threshold, dropout.scale, D=dim, BLOCK=_power(dim),
+            DROP=dropout.rate > 0,
+        )  # fmt: skip
+        ctx.save_for_backward(out)
+        ctx.keep = dropout.scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (out,) = ctx.saved_tensors
+        members, room, dim = out.shape
+        result, bias_grad = torch.empty_like(out), torch.zeros(members, dim, device=grad.device)
+        _kernels().relu_backward[(members, -(-room // _ROWS))](
+            result, bias_grad, grad.contiguous(), out, room, ctx.keep, D=dim, BLOCK=_power(dim), ROWS=_ROWS
+        )
+        return result, bias_grad, None, None
+
+
+def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
+    """Return the positive part of values and their bias, some of it dropped."""
+    out: Tensor = _Relu.apply(values, bias, dropout, name)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Attend(torch.autograd.Function):
+    """Queries with keys and values beside each other; `others` None: all three beside each other."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None,
+        place: Layout, there: Layout, heads: int, causal: bool, slopes: Tensor | None, dropout: Dropout, name: str,
+    ) -> Tensor:  # fmt: skip
+        queries = queries.contiguous()
+        others = others.contiguous() if others is not None else None
+        dim = queries.shape[-1] // 3 if others is None else queries.shape[-1]
+        drop = dropout.rate > 0
+        own = _own(dropout, name)
+        out = queries.new_empty(*queries.shape[:2], dim)
+        tensors = (queries, others, queries_bias, others_bias, own, slopes)
+        ctx.save_for_backward(*tensors)
+        ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
+        _attend(_kernels().attend_forward, ctx.settings, [out], *tensors)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        queries, others, queries_bias, others_bias, *_ = ctx.saved_tensors
+        queries_grad = torch.empty_like(queries)
+        others_grad = torch.empty_like(others) if others is not None else None
+        grads = [*_three(queries_grad, others_grad, ctx.settings[-1]), grad.contiguous()]
+        _attend(_kernels().attend_backward, ctx.settings, grads, *ctx.saved_tensors)
+        biases = (
+            queries_grad.sum(dim=1, dtype=torch.float32) if queries_bias is not None else None,
+            others_grad.sum(dim=1, dtype=torch.float32)
+            if others_grad is not None and others_bias is not None
+            else None,
+        )
+        return queries_grad, others_grad, *biases, None, None, None, None, None, None, None
+
+
+def _three(queries: Tensor, others: Tensor | None, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values as views."""
+    if others is None:
+        return queries[..., :dim], queries[..., dim : 2 * dim], queries[..., 2 * dim :]
+    return queries, others[..., :dim], others[..., dim:]
+
+
+def _attend(
+    kernel: Any, settings: tuple[Any, ...], first: list[Tensor], queries: Tensor, others: Tensor | None,
+    queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, slopes: Tensor | None,
+) -> None:  # fmt: skip
+    place, there, heads, causal, threshold, keep, drop, dim = settings
+    q, k, v = _three(queries, others, dim)
+    biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
+    head = dim // heads
+    longest = max(place.longest, there.longest)
+    above, count = 0, place.lengths.numel() * heads
+    for size, warps, each in _SIZES:
+        kernel[(-(-count // each),)](
+            *first, q, k, v, own, slopes if slopes is not None else own, *place.for_kernels, *there.for_kernels,
+            *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, count, head**-0.5,
+            threshold, keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=max(16, _power(head)), BLOCK=size,
+            ABOVE=above, EACH=each, CAUSAL=causal, DROP=drop, ALIBI=slopes is not None, PRECISION=_precision(),
+            num_warps=warps,
+        )  # fmt: skip
+        if size >= longest:
+            return
+        above = size
+
+
+def attend(
+    queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, place: Layout,
+    there: Layout, heads: int, causal: bool, slopes: Tensor | None, dropout: Dropout, name: str,
+) -> Tensor:  # fmt: skip
+    """Return attention over packed sentences, (members, room, dim); `others` holds keys and values, or queries all three.
+
+    The biases are those of the projections, which are added here; None: they have been added.
+    """
+    out: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
+        queries, others, queries_bias, others_bias, place, there, heads, causal, slopes, dropout, name
+    )
+    return out
+
+
+class _Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
+        logits, asked, there = logits.contiguous(), asked.contiguous(), there.contiguous()
+        losses, totals = torch.empty_like(asked, dtype=torch.float32), torch.empty_like(asked, dtype=torch.float32)
+        ctx.save_for_backward(logits, bias, totals, asked, there)
+        ctx.smoothing, block = smoothing, min(8192, _power(bias.shape[1]))
+        _kernels().entropy_forward[(asked.numel(),)](
+            losses, totals, logits, bias, asked, there, asked.shape[1], logits.shape[-1], smoothing, V=bias.shape[1],
+            BLOCK=block, num_warps=max(1, block // 512),
+        )  # fmt: skip
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        logits, bias, totals, asked, there = ctx.saved_tensors
+        # Nobody reads the logits again: their memory becomes the gradient's.
+        result = logits.detach()
+        _kernels().entropy_backward[(asked.numel(),)](
+            result, bias, totals, asked, there, grad.contiguous(), asked.shape[1], logits.shape[-1], ctx.smoothing,
+            V=bias.shape[1], BLOCK=min(2048, _power(bias.shape[1])), num_warps=4,
+        )  # fmt: skip
+        bias_grad = result.sum(dim=1, dtype=torch.float32)[:, : bias.shape[1]]
+        return result, bias_grad, None, None, None
+
+
+def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
+    """Return the loss of each place, 0 where nothing was asked; the gradient is written over the logits.
+
+    Logits come without their bias, and may be wider than it: what is beyond is not looked at.
+    """
+    out: Tensor = _Entropy.apply(logits, bias, asked, there, smoothing)  # type: ignore[no-untyped-call]
+    return out

@@ -1,0 +1,20 @@
+"""Statistics: what scores over seeds can show, and what they cannot."""
+
+from embinit.statistics.comparison import Comparison, compare, holm
+from embinit.statistics.intervals import Cell, cell
+from embinit.statistics.outputs import PairedBootstrap, paired_bootstrap
+from embinit.statistics.power import detectable, floor_note, power_note, seeds_needed
+
+__all__ = [
+    "Cell",
+    "Comparison",
+    "PairedBootstrap",
+    "cell",
+    "compare",
+    "detectable",
+    "floor_note",
+    "holm",
+    "paired_bootstrap",
+    "power_note",
+    "seeds_needed",
+]

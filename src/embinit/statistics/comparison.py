@@ -1,0 +1,123 @@
+"""Two initializations over the same seeds: the difference, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embinit.errors import EmbinitError
+from embinit.seeds import stream
+from embinit.statistics.intervals import Method, Values, cell
+from embinit.statistics.student import two_sided
+
+#: Seeds to which every way of flipping signs is tried.
+EXACT_TO = 20
+_FLIPS = 100_000
+_BATCH = 10_000
+#: Scores are decimals: 31.1 - 31.0 equals 30.1 - 30.0, and 0.1 + 0.2 ties with 0.3, to this share of the largest score.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours less the baseline over the seeds that both have; None where one seed or equal differences leave no spread."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    #: how the interval was made
+    method: Method
+    #: sample σ of the differences; nan for one seed
+    std: float
+    n: int
+    #: p of the paired t test, two-sided
+    t_p: float | None
+    #: p of the sign-flip permutation test, two-sided
+    permutation_p: float
+    #: the smallest p that the permutation test can give with so many seeds
+    floor: float
+    #: share of (ours, baseline) among all pairs of seeds where ours is better, ties half (Agarwal et al. 2021)
+    improvement: float
+    #: seeds that only one side has, and which are in none of the numbers
+    dropped: tuple[int, ...]
+
+    def can_show(self, alpha: float = 0.05) -> bool:
+        """Return whether the permutation test could call any difference significant with so many seeds."""
+        return self.floor <= alpha
+
+
+def compare(ours: Mapping[int, float], baseline: Mapping[int, float], level: float = 0.95) -> Comparison:
+    """Return how scores differ from the baseline's, seed by seed; each side is seed -> score.
+
+    >>> compare({0: 3.0, 1: 4.0, 2: 5.0}, {0: 2.0, 1: 2.0, 2: 2.0, 3: 9.0}).difference
+    2.0
+    """
+    for name, scores in (("ours", ours), ("baseline", baseline)):
+        for seed, score in scores.items():
+            if not math.isfinite(score):
+                raise EmbinitError(f"{name}, seed {seed}: score {score}; leave out runs that diverged")
+    seeds = sorted(ours.keys() & baseline.keys())
+    if not seeds:
+        raise EmbinitError("the two sides have no seed in common; a paired comparison needs one at least")
+    left, right = (np.array([side[seed] for seed in seeds], dtype=np.float64) for side in (ours, baseline))
+    differences = left - right
+    rounding = _ROUNDING * float(max(np.abs(left).max(), np.abs(right).max()))
+    if np.ptp(differences) <= rounding:
+        differences = np.full_like(differences, differences[0])
+    summary = cell(differences, level)
+    n = summary.n
+    t_p = two_sided(summary.mean / (summary.std / math.sqrt(n)), n - 1) if summary.std > 0 else None
+    above, below = np.greater.outer(left, right).mean(), np.less.outer(left, right).mean()
+    return Comparison(
+        difference=summary.mean,
+        low=summary.low,
+        high=summary.high,
+        method=summary.method,
+        std=summary.std,
+        n=n,
+        t_p=t_p,
+        permutation_p=_sign_flips(differences, rounding),
+        floor=floor(n),
+        improvement=float(0.5 + (above - below) / 2),
+        dropped=tuple(sorted(ours.keys() ^ baseline.keys())),
+    )
+
+
+def floor(n: int) -> float:
+    """Return the smallest p of the permutation test: the true signs and all of them flipped, out of 2ⁿ."""
+    return 2.0 ** (1 - n) if n <= EXACT_TO else 1 / (_FLIPS + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for being several, in the order given (Holm 1979).
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    for p in p_values:
+        if not 0 <= p <= 1:
+            raise EmbinitError(f"p-value {p}; a value from 0 to 1 is needed")
+    adjusted, least = [1.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = least
+    return adjusted
+
+
+def _sign_flips(differences: Values, rounding: float) -> float:
+    """Return the share of sign flips whose sum is as far from zero as the true one: all flips to 20, else 100,000 drawn."""
+    sizes, observed = np.sort(np.abs(differences)), abs(float(differences.sum())) - rounding
+    if len(sizes) <= EXACT_TO:
+        sums = sizes[:1]  # the first sign stays: flipping all of them changes nothing
+        for size in sizes[1:]:
+            sums = np.concatenate([sums + size, sums - size])
+        return float((np.abs(sums) >= observed).mean())
+    rng = stream(0, "sign flips")
+    extreme = 1  # the true signs are one of the draws (Phipson and Smyth 2010)
+    for _ in range(0, _FLIPS, _BATCH):
+        signs = 2.0 * rng.integers(0, 2, (_BATCH, len(sizes))) - 1
+        extreme += int(np.count_nonzero(np.abs(signs @ sizes) >= observed))
+    return extreme / (_FLIPS + 1)

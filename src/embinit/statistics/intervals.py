@@ -1,0 +1,80 @@
+"""One cell of a table: the mean over seeds, its spread, and an interval where there can be one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embinit.errors import EmbinitError
+from embinit.seeds import stream
+from embinit.statistics.student import t_quantile
+
+#: Seeds from which the bootstrap is used; with fewer, resamples know too little (73 % for 95 % at 3).
+BOOTSTRAP_FROM = 10
+#: Half of the resamples; each has a mirror image.
+_RESAMPLES = 5_000
+
+Values = npt.NDArray[np.float64]
+Method = Literal["t", "bootstrap", "none"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Scores over seeds in short; without an interval (None) for one seed, and where all scores are equal."""
+
+    mean: float
+    #: sample σ, with n - 1; nan for one seed
+    std: float
+    n: int
+    low: float | None
+    high: float | None
+    #: how the interval was made
+    method: Method
+
+
+def cell(scores: Iterable[float], level: float = 0.95) -> Cell:
+    """Return mean, sample σ and an interval for the mean: by t below 10 scores, by bootstrap from 10.
+
+    Their order does not matter. A diverged run has no score: leave it out and say how many were.
+
+    >>> cell([1.0, 2.0, 3.0]).std
+    1.0
+    """
+    values = np.sort(np.array(list(scores), dtype=np.float64))
+    n = len(values)
+    if n == 0:
+        raise EmbinitError("no scores; a cell needs one at least")
+    if not np.isfinite(values).all():
+        raise EmbinitError(f"{np.count_nonzero(~np.isfinite(values))} of {n} scores are not finite; leave them out")
+    if not 0 < level < 1:
+        raise EmbinitError(f"level {level}; a value between 0 and 1 is needed, such as 0.95")
+    # From a score among them: equal scores then have σ = 0, not 1e-17.
+    mean = float(values[n // 2] + (values - values[n // 2]).mean())
+    std = float(np.sqrt(((values - mean) ** 2).sum() / (n - 1))) if n > 1 else math.nan
+    if not std > 0:
+        return Cell(mean, std, n, None, None, "none")
+    if n < BOOTSTRAP_FROM:
+        margin = t_quantile((1 + level) / 2, n - 1) * std / math.sqrt(n)
+        return Cell(mean, std, n, mean - margin, mean + margin, "t")
+    return Cell(mean, std, n, *bootstrap(values, level), "bootstrap")
+
+
+def bootstrap(values: Values, level: float) -> tuple[float, float]:
+    """Return the expanded percentile interval for the mean of sorted values (Hesterberg 2015).
+
+    Plain percentiles are too narrow: they know neither n - 1 nor t. The expanded ones lie where a normal sample would get
+    its t interval; at 10 seeds they cover 95 % of normal means, plain ones 90 % and BCa 89 %.
+    """
+    n = len(values)
+    tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1))
+    places = stream(0, "bootstrap of a mean").integers(0, n, (_RESAMPLES, n))
+    # Each resample and its mirror image: the interval of the negated values is then the negated interval, exactly.
+    means = np.concatenate([values[places].mean(axis=1), values[::-1][places].mean(axis=1)])
+    low, high = np.quantile(means, [tail, 1 - tail]).tolist()
+    return low, high

@@ -1,0 +1,100 @@
+"""What members make of a split: loss, accuracy, BLEU; their translations and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from embinit.models.decoding import beam, greedy
+from embinit.models.model import Stack
+from embinit.prepared.reading import Prepared
+from embinit.training.batches import BEGIN, END, Batch, Batches
+from embinit.training.scoring import TokenBleu
+from embinit.training.step import losses, read
+
+_EVALUATION_BATCH = 128
+
+
+class Validation:
+    """A split that members are measured on after each epoch."""
+
+    def __init__(self, prepared: Prepared, split: str, device: Any) -> None:
+        self._prepared, self._split, self._device = prepared, split, device
+        self._batches = Batches(prepared, split, _EVALUATION_BATCH, device)
+        self._bleu: TokenBleu | None = None
+        if prepared.task == "translation":
+            self._bleu = TokenBleu(prepared.reference_tokens(split), prepared.vocabularies["target"].tokens)
+
+    def __call__(self, stack: Stack, with_bleu: bool) -> dict[str, list[float]]:
+        """Return each member's loss, and its accuracy or BLEU."""
+        sums = evaluate(stack, self._batches)
+        columns = {"valid loss": (sums[0] / sums[1]).tolist()}
+        if self._bleu is None:
+            columns["accuracy"] = (sums[2] / sums[3]).tolist()
+        elif with_bleu:
+            columns["bleu"] = [self._bleu(ids) for ids in translated(stack, self._batches)]
+        return columns
+
+
+@torch.no_grad()
+def evaluate(stack: Stack, batches: Batches) -> Tensor:
+    """Return summed loss, predictions, right answers and sentences of each member, (4, members)."""
+    sums = torch.zeros(4, stack.members, dtype=torch.float64, device=stack.seeds.device)
+    for batch in batches.each(batches.straight(stack.members)):
+        values, asked, there = read(stack, batch, None)
+        right = torch.zeros(stack.members, device=sums.device)
+        if batch.labels is not None:
+            right = ((stack.output(values).argmax(dim=-1) == asked) & there).sum(dim=1)
+        total, count = losses(stack, values, asked, there)
+        sums += torch.stack((total, count, right, batch.present.sum(dim=1)))
+    return sums
+
+
+@torch.no_grad()
+def translated(stack: Stack, batches: Batches, width: int = 1) -> list[list[list[int]]]:
+    """Return for each member the target ids of each sentence, by greedy search or a beam of some width.
+
+    A translation may have twice as many tokens as the source, its <bos> and <eos> counted, and ten more.
+    """
+    found: list[list[list[int]]] = [[] for _ in range(stack.members)]
+    longest = stack.architecture.length - 2
+    for batch in batches.each(batches.straight(stack.members)):
+        source = batch.sides[0]
+        limits = torch.where(batch.present, (2 * source.place.lengths + 10).clamp(max=longest), 0)
+        ids = _searched(stack, batch, limits, width).cpu().numpy()
+        ends = np.where((ids == END).any(axis=2), (ids == END).argmax(axis=2), ids.shape[2])
+        count = int(batch.present[0].sum())
+        for member in range(stack.members):
+            found[member] += [ids[member, i, : ends[member, i]].tolist() for i in range(count)]
+    return found
+
+
+def _searched(stack: Stack, batch: Batch, limits: Tensor, width: int) -> Tensor:
+    source = batch.sides[0]
+    if width == 1:
+        return greedy(stack, source.ids, source.place, limits, BEGIN, END)
+    return beam(stack, source.ids, source.place, limits, BEGIN, END, width)
+
+
+def translations(
+    stack: Stack, prepared: Prepared, split: str, device: Any = "cpu", width: int = 1
+) -> list[list[list[str]]]:
+    """Return for each member the target tokens of each sentence of a split."""
+    vocabulary = prepared.vocabularies["target"].tokens
+    ids = translated(stack, Batches(prepared, split, _EVALUATION_BATCH, device), width)
+    return [[[vocabulary[i] for i in sentence] for sentence in member] for member in ids]
+
+
+@torch.no_grad()
+def answers(stack: Stack, prepared: Prepared, split: str, device: Any = "cpu") -> npt.NDArray[np.int64]:
+    """Return the label that each member gives each sentence of a split, (members, sentences)."""
+    batches = Batches(prepared, split, _EVALUATION_BATCH, device)
+    found = [
+        stack.output(read(stack, batch, None)[0]).argmax(dim=-1)
+        for batch in batches.each(batches.straight(stack.members))
+    ]
+    return torch.cat(found, dim=1)[:, : batches.sentences].cpu().numpy()

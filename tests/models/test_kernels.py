@@ -1,0 +1,57 @@
+"""The CUDA kernels, run by Triton's interpreter: the same numbers and gradients as plain torch."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from torch import Tensor
+
+os.environ.setdefault("TRITON_INTERPRET", "1")
+pytestmark = pytest.mark.long
+pytest.importorskip("triton", reason="triton is not installed: `make test-all` installs it")
+
+from embinit.models import fused
+from embinit.training.step import losses
+from tests.models.made import SOURCE, TARGET, architecture, batch, stack
+
+LENGTHS = [[5, 3, 18], [1, 20, 0]]
+
+
+def computed(monkeypatch: pytest.MonkeyPatch, kernels: bool, smoothing: float = 0.0, **changes: object) -> list[Tensor]:
+    """Return every member's loss, and the gradient of every weight."""
+    monkeypatch.setattr(fused, "usable", lambda _: kernels)
+    model = stack(architecture(dropout=0.2, dim=24, **changes), 1, 2)
+    (source, there), (target, place) = (batch(LENGTHS, rows, longest=20) for rows in (SOURCE, TARGET))
+    if model.architecture.task == "translation":
+        values = model.translate(source, there, target, place, 3)
+        total, count = losses(model, values, target, place.real, smoothing)
+    else:
+        asked = torch.tensor([[0, 2, 1], [1, 0, 0]])
+        total, count = losses(model, model.classify(source, there, 3), asked, there.lengths > 0, smoothing)
+    (total / count).sum().backward()
+    return [total.detach(), *(weight.grad for weight in model.weights.values() if weight.grad is not None)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre", "activation": "gelu"},
+        {"positions": "rotary"},
+        {"positions": "alibi"},
+        {"positions": "relative"},
+        {"positions": "gained", "embedding_norm": True},
+        {"positions": "learned", "tied": True},
+        {"task": "classification"},
+        {"smoothing": 0.1},
+    ],
+    ids=str,
+)
+def test_kernels_give_what_plain_torch_gives(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
+    kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
+    assert len(plain) == len(kernels) > 20
+    for expected, found in zip(plain, kernels, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
