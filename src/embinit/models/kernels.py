@@ -260,7 +260,7 @@ def _forward(
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
     column = tl.arange(0, WIDTH)
-    q, k, v, q_at, k_at, there, those = _inputs(
+    q, k, v, _, _, there, _ = _inputs(
         q_ptr, k_ptr, v_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
         member, head, i, column, BIAS, HEAD,
     )  # fmt: skip
