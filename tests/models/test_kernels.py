@@ -13,16 +13,24 @@ pytestmark = pytest.mark.long
 pytest.importorskip("triton", reason="triton is not installed: `make test-all` installs it")
 
 from embinit.models import fused
+from embinit.models.model import Stack
 from embinit.training.step import losses
-from tests.models.made import SOURCE, TARGET, architecture, batch, stack
+from tests.models.made import SOURCE, TARGET, architecture, batch, member
 
 LENGTHS = [[5, 3, 18], [1, 20, 0]]
 
 
-def computed(monkeypatch: pytest.MonkeyPatch, kernels: bool, smoothing: float = 0.0, **changes: object) -> list[Tensor]:
+def computed(
+    monkeypatch: pytest.MonkeyPatch,
+    kernels: bool,
+    smoothing: float = 0.0,
+    dtype: torch.dtype = torch.float32,
+    **changes: object,
+) -> list[Tensor]:
     """Return every member's loss, and the gradient of every weight."""
     monkeypatch.setattr(fused, "usable", lambda _: kernels)
-    model = stack(architecture(dropout=0.2, dim=24, **changes), 1, 2)
+    a = architecture(dropout=0.2, dim=24, layers=1, **changes)
+    model = Stack(a, [member(a, 1), member(a, 2)], dtype=dtype)
     (source, there), (target, place) = (batch(LENGTHS, rows, longest=20) for rows in (SOURCE, TARGET))
     if model.architecture.task == "translation":
         values = model.translate(source, there, target, place, 3)
@@ -52,6 +60,13 @@ def computed(monkeypatch: pytest.MonkeyPatch, kernels: bool, smoothing: float = 
 def test_kernels_give_what_plain_torch_gives(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
     kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
-    assert len(plain) == len(kernels) > 20
+    assert len(plain) == len(kernels) > 15
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
+def test_kernels_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, kernels = (computed(monkeypatch, serve, dtype=torch.bfloat16) for serve in (False, True))
+    for expected, found in zip(plain, kernels, strict=True):
+        assert found.dtype == torch.float32
+        assert (found - expected).norm() <= 0.1 * expected.norm() + 1e-4

@@ -42,7 +42,8 @@ class _Search:
             keys, values = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
             sources.append((headed(padded(keys, place), heads), headed(padded(values, place), heads)))
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
-            targets.append((memory.new_zeros(shape), memory.new_zeros(shape)))
+            dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
+            targets.append((memory.new_zeros(shape, dtype=dtype), memory.new_zeros(shape, dtype=dtype)))
         self.cache = _Cache(sources, targets, place.mask)
 
     def step(self, ids: Tensor, at: int) -> Tensor:
@@ -64,7 +65,7 @@ class _Search:
 
     def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
         weights, name, members = self.stack.weights, f"decoder.{layer}", values.shape[0]
-        queries, keys, content = linear(values, weights, f"{name}.self.qkv").to(self.stack.dtype).chunk(3, dim=-1)
+        queries, keys, content = linear(values, weights, f"{name}.self.qkv").chunk(3, dim=-1)
         position = torch.full(values.shape[:2], at, device=values.device)
         queries, keys = self.reader.positions.turned(queries, position), self.reader.positions.turned(keys, position)
         heads = self.stack.architecture.heads
@@ -76,7 +77,7 @@ class _Search:
         member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
         scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
         mixed = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
-        return mixed.transpose(1, 2).flatten(-2).view_as(values)
+        return mixed.transpose(1, 2).flatten(-2).view_as(values).to(self.stack.dtype)
 
     def _cross_attention(self, values: Tensor, layer: int) -> Tensor:
         weights, name = self.stack.weights, f"decoder.{layer}"

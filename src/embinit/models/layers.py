@@ -44,7 +44,8 @@ class Reader:
     positions: AttentionPositions
     #: the format of what flows between layers
     dtype: torch.dtype = torch.float32
-    #: the first layer's projection and norm stay in float32 (bfloat16 would round positions away beside large rows)
+    #: the first layer's projection, self-attention and norm are in float32: bfloat16 would round positions away beside
+    #: large rows, in the sum as in the queries and keys that are made of it
     protected: bool = True
 
     def encode(self, values: Tensor, place: Layout) -> Tensor:
@@ -105,11 +106,15 @@ class Reader:
         return self.leaving(values, hidden, f"{name}.feedforward", f"{name}.down")
 
     def _self_attention(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
+        return self._mixed(values, name, place, causal).to(self.dtype)
+
+    def _mixed(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
+        """Return self-attention in the values' own format."""
         qkv, own = f"{name}.self.qkv", f"{name}.self"
         if self.architecture.positions != "rotary" and self._kernels_serve(values, place, place, own):
-            together = product(values, self.weights, qkv).to(self.dtype)
+            together = product(values, self.weights, qkv)
             return self._fused_attention(together, None, (self.weights[f"{qkv}.bias"], None), place, place, causal, own)
-        together = linear(values, self.weights, qkv).to(self.dtype)
+        together = linear(values, self.weights, qkv)
         if self.architecture.positions != "rotary":
             return self._plain_attention(together, None, place, place, causal, own)
         queries, keys, content = together.chunk(3, dim=-1)

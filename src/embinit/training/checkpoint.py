@@ -13,12 +13,21 @@ from torch import Tensor
 from embinit.errors import EmbinitError
 from embinit.files import replacing
 
+
+class Unusable(EmbinitError):
+    """A checkpoint that is damaged, or of something else."""
+
+
 _NAME = "checkpoint.safetensors"
 _KINDS = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64"}
 
 
 def save(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write a checkpoint in place of the last one, tensor by tensor, so that no second copy of them is held."""
+    for left in folder.glob(f".{_NAME}.*.part"):
+        left.unlink(missing_ok=True)  # of a process that was killed while it wrote
+    # Wide numbers first, so that each tensor begins at a multiple of its own width.
+    tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].element_size()))
     header: dict[str, Any] = {"__metadata__": {"facts": json.dumps(facts)}}
     end = 0
     for name, tensor in tensors.items():
@@ -41,7 +50,7 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         return None
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["facts"])
+            facts = dict(json.loads(file.metadata()["facts"]))
             return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
     except (SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
-        raise EmbinitError(f"{path} is damaged ({error}); remove it to begin anew") from None
+        raise Unusable(f"{path} is damaged ({error}); remove it to begin anew") from None

@@ -16,15 +16,17 @@ from embinit.training.batches import BEGIN, END, Batch, Batches
 from embinit.training.scoring import TokenBleu
 from embinit.training.step import losses, read
 
-_EVALUATION_BATCH = 128
+
+def _batch(members: int, device: Any) -> int:
+    """Return how many sentences are looked at together: a card is best filled, a CPU best not."""
+    return 128 if torch.device(device).type == "cpu" else min(512, max(64, 10_240 // members))
 
 
 class Validation:
     """A split that members are measured on after each epoch."""
 
-    def __init__(self, prepared: Prepared, split: str, device: Any) -> None:
-        self._prepared, self._split, self._device = prepared, split, device
-        self._batches = Batches(prepared, split, _EVALUATION_BATCH, device)
+    def __init__(self, prepared: Prepared, split: str, members: int, device: Any) -> None:
+        self._batches = Batches(prepared, split, _batch(members, device), device)
         self._bleu: TokenBleu | None = None
         if prepared.task == "translation":
             self._bleu = TokenBleu(prepared.reference_tokens(split), prepared.vocabularies["target"].tokens)
@@ -85,14 +87,14 @@ def translations(
 ) -> list[list[list[str]]]:
     """Return for each member the target tokens of each sentence of a split."""
     vocabulary = prepared.vocabularies["target"].tokens
-    ids = translated(stack, Batches(prepared, split, _EVALUATION_BATCH, device), width)
+    ids = translated(stack, Batches(prepared, split, _batch(stack.members, device), device), width)
     return [[[vocabulary[i] for i in sentence] for sentence in member] for member in ids]
 
 
 @torch.no_grad()
 def answers(stack: Stack, prepared: Prepared, split: str, device: Any = "cpu") -> npt.NDArray[np.int64]:
     """Return the label that each member gives each sentence of a split, (members, sentences)."""
-    batches = Batches(prepared, split, _EVALUATION_BATCH, device)
+    batches = Batches(prepared, split, _batch(stack.members, device), device)
     found = [
         stack.output(read(stack, batch, None)[0]).argmax(dim=-1)
         for batch in batches.each(batches.straight(stack.members))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -86,19 +90,22 @@ def train(
     start = time.perf_counter()
     if checkpoint is not None:
         run.restore(checkpoint)
-    saved = start
+    saved, wait = time.perf_counter(), every
     while run.epoch < training.epochs and not all(one.stopped for one in run.outcome):
         for moment in run.finish_epoch(start):
             progress(moment)
             stop = stopping()
             ended = moment.records is not None
-            due = ended if every == 0 else time.perf_counter() - saved >= every
+            due = ended if every == 0 else time.perf_counter() - saved >= wait
             if checkpoint is not None and (due or stop):
-                run.save(checkpoint)
+                before = time.perf_counter()
+                run.save(checkpoint, run.seconds + before - start)
                 saved = time.perf_counter()
+                # Gigabytes take a while: at most one twentieth of the time goes into writing them.
+                wait = max(every, 20 * (saved - before))
             if stop:
                 raise Stopped(f"stopped in epoch {moment.epoch} of {moment.epochs}")
-    return Outcome(run.best(), run.outcome, time.perf_counter() - start)
+    return Outcome(run.best(), run.outcome, run.seconds + time.perf_counter() - start)
 
 
 @dataclass
@@ -126,10 +133,13 @@ class _Run:
         self.training, self.device = training, torch.device(device)
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         self.batches = Batches(prepared, "train", training.batch, device, training.order)
-        self.validation = Validation(prepared, "valid", self.device)
+        self.validation = Validation(prepared, "valid", len(members), self.device)
         self.outcome = [Trained(member.seed) for member in members]
         self.epoch, self.step = 0, 0
-        self._identity = {
+        #: what went into the checkpoint that this went on from
+        self.seconds = 0.0
+        self._members = members
+        self._about = {
             "architecture": asdict(architecture),
             "training": asdict(training),
             "seeds": [member.seed for member in members],
@@ -138,38 +148,50 @@ class _Run:
         dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
         steps = len(self.batches) * training.epochs
         self.lanes = []
-        # A CPU gains nothing from one large product over many small ones, and each member's own sizes waste no work.
-        together = self.device.type != "cpu"
-        groups = [list(range(len(members)))] if together else [[place] for place in range(len(members))]
-        for places in groups:
+        for places in _lanes(len(members), self.device):
             own = [members[place] for place in places]
             stack = Stack(architecture, own, device, dtype, training.protected)
             trainer = Trainer(stack, training, self.batches, steps, own)
             best = {name: weight.detach().clone() for name, weight in stack.weights.items()}
             self.lanes.append(_Lane(stack, trainer, places, best))
 
-    def finish_epoch(self, start: float) -> Any:
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        """Return what a checkpoint must be of, as JSON gives it back: settings, and a checksum of each member's start."""
+        starts = [[_checksum(one) for one in (*member.matrices, *(member.frozen or ()))] for member in self._members]
+        found: dict[str, Any] = json.loads(json.dumps({**self._about, "starts": starts}))
+        return found
+
+    def finish_epoch(self, start: float) -> Iterator[Moment]:
         """Yield moments until the epoch is over; the last one has the records."""
         if not self.lanes[0].rooms:
             self._begin_epoch()
         began, first, said = time.perf_counter(), self.step, time.perf_counter()
-        per_step = self.batches.batch * len(self.outcome)
+        running = [lane for lane in self.lanes if not self._done(lane)]
         while self.step < len(self.batches):
             number = self.epoch * len(self.batches) + self.step
-            for lane in self.lanes:
+            for lane in running:
                 lane.trainer.step(lane.rows[:, self.step], lane.rooms[self.step], number, self.epoch)
             self.step += 1
             now = time.perf_counter()
             if now - said >= 1 and self.step < len(self.batches):
                 said = now
-                yield self._moment(start, (self.step - first) * per_step / (now - began))
+                yield self._moment(start, self._sentences(first) / (now - began))
         records = self._records()
-        speed = (self.step - first) * per_step / (time.perf_counter() - began)
+        speed = self._sentences(first) / (time.perf_counter() - began)
         self._keep(records)
         self.epoch, self.step = self.epoch + 1, 0
         for lane in self.lanes:
             lane.rooms = []
         yield self._moment(start, speed, records)
+
+    def _done(self, lane: _Lane) -> bool:
+        return all(self.outcome[place].stopped for place in lane.places)
+
+    def _sentences(self, first: int) -> int:
+        """Return how many sentences all members have read in this epoch since its step `first`."""
+        read = min(self.step * self.batches.batch, self.batches.sentences) - first * self.batches.batch
+        return read * sum(len(lane.places) for lane in self.lanes if not self._done(lane))
 
     def _begin_epoch(self) -> None:
         for lane in self.lanes:
@@ -182,14 +204,18 @@ class _Run:
         epoch = self.epoch + (records is None)
         steps = len(self.batches)
         done = self.step if records is None else steps
-        return Moment(epoch, self.training.epochs, done, steps, time.perf_counter() - start, speed, records)
+        return Moment(
+            epoch, self.training.epochs, done, steps, self.seconds + time.perf_counter() - start, speed, records
+        )
 
     def _records(self) -> list[dict[str, float]]:
-        """Return every member's record of an epoch."""
-        records: list[dict[str, float]] = [{} for _ in self.outcome]
+        """Return every member's record of an epoch, or its last one where it has stopped."""
+        records = [dict(member.history[-1]) if member.stopped else {} for member in self.outcome]
         every = self.training.bleu_every
         with_bleu = bool(every) and (self.epoch + 1) % every == 0
         for lane in self.lanes:
+            if self._done(lane):
+                continue
             sums = lane.trainer.sums
             columns = {"train loss": (sums[0] / sums[1]).tolist()}
             columns |= self.validation(lane.stack, with_bleu)
@@ -201,7 +227,8 @@ class _Run:
                     columns[f"gain, {name.partition('.')[0]}"] = weight[:, 0].tolist()
             lane.trainer.sums.zero_()
             for i, place in enumerate(lane.places):
-                records[place] = {name: column[i] for name, column in columns.items()}
+                if not self.outcome[place].stopped:
+                    records[place] = {name: column[i] for name, column in columns.items()}
         return records
 
     def _keep(self, records: list[dict[str, float]]) -> None:
@@ -211,7 +238,7 @@ class _Run:
                 if member.stopped:
                     continue
                 member.history.append(record)
-                member.diverged |= not np.isfinite(record["train loss"])
+                member.diverged |= not np.isfinite([record["train loss"], record["valid loss"]]).all()
                 if _better(member, record):
                     member.best_epoch = self.epoch + 1
                     for name, weight in lane.stack.weights.items():
@@ -228,8 +255,8 @@ class _Run:
                     weight.requires_grad_(True)
         return joined([lane.stack for lane in self.lanes])
 
-    def save(self, folder: Path) -> None:
-        """Write a checkpoint."""
+    def save(self, folder: Path, seconds: float) -> None:
+        """Write a checkpoint; so many seconds went into it."""
         tensors: dict[str, Tensor] = {}
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
@@ -249,6 +276,7 @@ class _Run:
             "identity": self._identity,
             "epoch": self.epoch,
             "step": self.step,
+            "seconds": seconds,
             "members": [asdict(one) for one in self.outcome],
         }
         checkpoints.save(folder, tensors, facts)
@@ -259,9 +287,11 @@ class _Run:
         if found is None:
             return
         tensors, facts = found
-        if facts["identity"] != _plain(self._identity):
-            raise EmbinitError(f"{folder} has a checkpoint of other members or settings; remove it to begin anew")
-        self.epoch, self.step = facts["epoch"], facts["step"]
+        if facts.get("identity") != self._identity:
+            raise checkpoints.Unusable(
+                f"{folder} has a checkpoint of other members or settings; remove it to begin anew"
+            )
+        self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
         self.outcome = [Trained(**one) for one in facts["members"]]
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
@@ -288,11 +318,16 @@ class _Run:
                         weight[i] = tensors[f"{place} before {side}"].to(self.device)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON gives it back."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+def _lanes(members: int, device: torch.device) -> list[list[int]]:
+    """Return which members share a stack: all, but on a CPU each has its own.
+
+    A CPU gains nothing from one large product over many small ones, and each member's own sizes waste no work.
+    """
+    return [[place] for place in range(members)] if device.type == "cpu" else [list(range(members))]
+
+
+def _checksum(array: npt.NDArray[Any] | None) -> int | None:
+    return None if array is None else zlib.crc32(np.ascontiguousarray(array).data)
 
 
 def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:

@@ -49,9 +49,11 @@ class Training:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
-        for name in ("warmup", "clip", "patience", "bleu_every"):
+        for name in ("warmup", "clip", "patience", "bleu_every", "embedding_rate"):
             if getattr(self, name) < 0:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; it cannot be negative")
+        if self.frozen_epochs < -1:
+            raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; -1 (always) or a number of epochs")
         if not 0 <= self.smoothing < 1:
             raise EmbinitError(f"smoothing is {self.smoothing}; from 0 to below 1")
 

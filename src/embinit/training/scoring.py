@@ -61,17 +61,24 @@ class TokenBleu:
     _LENGTHS = (1, 2, 3, 4)
 
     def __init__(self, references: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> None:
-        ids = {token: i for i, token in enumerate(vocabulary)}
-        # Words that the vocabulary lacks can never be right, but count: each gets an id that no model gives.
-        numbered = [[ids.setdefault(token, len(ids)) for token in reference] for reference in references]
+        ids: dict[str, int] = {}
+
+        def words(tokens: Sequence[str]) -> list[int]:
+            # sacreBLEU divides at blanks, so a token of blanks alone (spaCy has such) counts for nothing.
+            return [ids.setdefault(word, len(ids)) for token in tokens for word in token.split()]
+
+        self._words = [words([token]) for token in vocabulary]
+        # Words that the vocabulary lacks can never be right, but count: each gets a number that no model gives.
+        numbered = [words(reference) for reference in references]
         self._size = sum(map(len, numbered))
         self._count = len(numbered)
         self._grams = [_grams(numbered, n) for n in self._LENGTHS]
 
     def __call__(self, found: Sequence[Sequence[int]]) -> float:
-        """Return BLEU of one sentence for each reference."""
+        """Return BLEU of token ids, one sentence for each reference."""
         if len(found) != self._count:
             raise ValueError(f"{len(found)} sentences for {self._count} references")
+        found = [[word for token in sentence for word in self._words[token]] for sentence in found]
         size = sum(map(len, found))
         right, total = [], []
         for n, (grams, counts) in zip(self._LENGTHS, self._grams, strict=True):

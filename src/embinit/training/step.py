@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -139,7 +140,7 @@ def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:
         masks = [member.frozen[place] if member.frozen is not None else None for member in members]
         if any(mask is not None for mask in masks):
             rows = stack.architecture.vocabularies[place]
-            kept = [torch.zeros(rows) if mask is None else torch.from_numpy(mask).float() for mask in masks]
+            kept = [torch.zeros(rows) if mask is None else torch.from_numpy(mask.astype(np.float32)) for mask in masks]
             found[f"{side}.embedding"] = (1 - torch.stack(kept)).unsqueeze(-1).to(stack.seeds.device)
     return found
 
