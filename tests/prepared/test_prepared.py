@@ -102,11 +102,68 @@ def test_vocabulary_comes_from_training_alone(tmp_path: Path) -> None:
         "unknown": 1,
         "longest": 2,
         "empty": 0,
+        "cut": 0,
     }
     assert prepared.references("valid") == ["y"]
     assert prepared.reference_tokens("valid") == [["y"]]
     with pytest.raises(EmbinitError, match="no references for train"):
         prepared.references("train")
+
+
+def numbered(rows: int) -> Corpus:
+    """Return a classification of pairs whose words tell the row."""
+    splits = {
+        name: split_of(
+            [[f"r{i} a b c" for i in range(n)], [f"s{i}" for i in range(n)]], [i % 2 for i in range(n)], Reading([name])
+        )
+        for name, n in (("train", rows), ("valid", 5))
+    }
+    return Corpus("numbered", "classification", splits, ("even", "odd"), ("xx",))
+
+
+def kept_rows(rows: int | None, out: Path) -> tuple[list[str], list[int], Prepared]:
+    prepared, _ = prepare(numbered(50), Settings("numbered", ("whitespace",), False, 1, ("xx",), rows), out)
+    packed, tokens = prepared.packed("train", "text"), prepared.vocabularies["text"].tokens
+    return [tokens[packed[i][0]] for i in range(len(packed))], prepared.labels("train").tolist(), prepared
+
+
+def test_rows_are_drawn_once_and_the_fewer_are_among_the_more(tmp_path: Path) -> None:
+    everything, _, whole = kept_rows(None, tmp_path)
+    assert everything == [f"r{i}" for i in range(50)]
+    assert whole.manifest["notes"] == []
+    few, labels, prepared = kept_rows(8, tmp_path)
+    assert len(few) == 8
+    assert labels == [int(name[1:]) % 2 for name in few]
+    assert few == sorted(few, key=lambda name: int(name[1:])) != everything[:8]
+    assert set(few) < set(kept_rows(20, tmp_path)[0])
+    assert prepared.manifest["splits"]["train"]["left out"] == 42
+    assert prepared.manifest["notes"] == ["train: 8 rows were drawn, 42 left out"]
+    assert len(prepared.packed("valid", "text")) == 5
+    assert "r0" in prepared.vocabularies["text"].index or "r0" not in few
+    assert kept_rows(99, tmp_path)[2].manifest["notes"] == ["train: 99 rows were asked for, there are 50"]
+
+
+def test_sentences_are_cut_each_of_a_pair_and_counted(tmp_path: Path) -> None:
+    chosen = Settings("numbered", ("whitespace",), False, 1, ("xx",), None, 2)
+    prepared, _ = prepare(numbered(4), chosen, tmp_path)
+    packed, tokens = prepared.packed("train", "text"), prepared.vocabularies["text"].tokens
+    assert [tokens[i] for i in packed[3]] == ["r3", "a", "<eos>", "s3"]
+    assert prepared.manifest["splits"]["train"]["sides"]["text"]["cut"] == 4
+    assert "train, text: 4 sentences were cut after 2 tokens" in prepared.manifest["notes"]
+
+
+def test_references_are_not_cut(tmp_path: Path) -> None:
+    splits = {name: split_of([["a b c"], ["x y z"]], None, Reading([name])) for name in ("train", "test")}
+    corpus = Corpus("made", "translation", splits, languages=("xx", "xx"))
+    prepared, _ = prepare(corpus, Settings("made", ("whitespace",) * 2, False, 1, ("xx", "xx"), None, 2), tmp_path)
+    assert len(prepared.packed("test", "target")[0]) == 2
+    assert prepared.reference_tokens("test") == [["x", "y", "z"]]
+
+
+@pytest.mark.parametrize("wrong", [{"rows": 0}, {"longest": -1}])
+def test_no_rows_and_no_tokens_are_errors(wrong: dict[str, int]) -> None:
+    with pytest.raises(EmbinitError, match=f"{next(iter(wrong))} is"):
+        Settings("made", ("whitespace",), False, 1, ("xx",), **wrong)
 
 
 def test_two_sentences_are_joined_by_eos(tmp_path: Path) -> None:

@@ -9,7 +9,23 @@ from typing import Annotated
 
 import typer
 
-from embinit.cli import analogy, apply, demo, fetch, glove, inspect, make, prepare, recipes
+from embinit.cli import (
+    analogy,
+    apply,
+    clean,
+    collect,
+    demo,
+    execute,
+    fetch,
+    glove,
+    inspect,
+    make,
+    prepare,
+    recipes,
+    report,
+    run,
+    status,
+)  # fmt: skip
 from embinit.errors import EmbinitError
 
 app = typer.Typer(
@@ -43,7 +59,9 @@ def root(
     """Options of every command."""
 
 
-for module in (inspect, make, apply, analogy, fetch, recipes, glove, prepare, demo):
+for module in (
+    inspect, make, apply, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
+):  # fmt: skip
     app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(module.command)
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]
 

@@ -55,6 +55,18 @@ def command(
         int | None,
         typer.Option("--min-count", min=1, help="Keep tokens seen so often in training; 2, and 5 for iwslt2017."),
     ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows", min=1, metavar="N", help="Keep so many training rows, drawn once; fewer are among more."
+        ),
+    ] = None,
+    longest: Annotated[
+        int | None,
+        typer.Option(
+            "--longest", min=1, metavar="N", help="Cut sentences after so many tokens; what is cut is counted."
+        ),
+    ] = None,
     seed: shared.Seed = 0,
     size: Annotated[int, typer.Option("--size", min=100, help="With captions: how many training rows.")] = 20_000,
     json: shared.Json = False,
@@ -66,6 +78,8 @@ def command(
 
     embinit prepare multi30k --data multi30k/ --pair de-en -o prepared
     """
+    from dataclasses import replace
+
     from embinit.cli.console import print_json
     from embinit.errors import EmbinitError
 
@@ -77,7 +91,7 @@ def command(
     if name.startswith("captions") and data is not None:
         raise EmbinitError(f"{name} is generated and takes no --data")
     corpus = _corpus(name, data, pair, seed, size)
-    settings = _settings(corpus, name, tokenizer, lower, min_count)
+    settings = replace(_settings(corpus, name, tokenizer, lower, min_count), rows=rows, longest=longest)
     prepared, new = _prepare(corpus, settings, out)
     if json:
         print_json({"path": str(prepared.path), "new": new, **prepared.manifest})

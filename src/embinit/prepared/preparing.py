@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
 from embinit.prepared.reading import VERSION, Prepared, open_prepared
+from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
 from embinit.types import Vocabulary
@@ -38,6 +39,16 @@ class Settings:
     lower: bool
     min_count: int
     languages: tuple[str, ...]
+    #: training rows that are kept, drawn once by a fixed stream; the fewer are among the more. None: all
+    rows: int | None = None
+    #: tokens after which a sentence is cut (each of a pair), references aside; None: never
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "longest"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise EmbinitError(f"{name} is {value}; at least 1 is needed")
 
 
 def prepare(
@@ -47,6 +58,7 @@ def prepare(
     if "train" not in corpus.splits:
         raise EmbinitError(f"{corpus.name} has no training split here, and the vocabulary comes from that alone")
     sources = _sources(corpus)
+    corpus, left_out = _drawn(corpus, settings.rows)
     path = out / _folder_name(settings, sources)
     if (path / "manifest.json").is_file():
         return open_prepared(path), False
@@ -72,12 +84,13 @@ def prepare(
                 split: {
                     "rows": len(rows),
                     "rejected": dict(rows.reading.rejected),
+                    "left out": left_out if split == "train" else 0,
                     "examples": rows.reading.examples,
                     "sides": counted[split],
                 }
                 for split, rows in corpus.splits.items()
             },
-            "notes": list(corpus.notes),
+            "notes": [*corpus.notes, *_notes(settings, counted, len(corpus.splits["train"]), left_out)],
         }
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False), encoding="utf-8")
     return open_prepared(path), True
@@ -91,6 +104,8 @@ class _Work:
         self._total = sum(len(rows) * len(rows.texts) for rows in corpus.splits.values())
         self._done = 0
         self._train: dict[str, list[list[str]]] = {}
+        #: (split, side) -> sentences that were cut
+        self._cut: Counter[tuple[str, str]] = Counter()
 
     def _tokens(self, split: str, side: str) -> Iterator[list[str]]:
         """Yield the tokens of each row; two sentences of a classification are joined by `<eos>`."""
@@ -111,7 +126,12 @@ class _Work:
             self._done += 1
             if self._done % 1000 == 0 or self._done == self._total:
                 self._progress(f"{split}, {side}", self._done, self._total)
-            yield tokens
+            longest = self._settings.longest
+            if longest is not None and len(tokens) > longest:
+                self._cut[split, side] += 1
+                yield tokens[:longest]
+            else:
+                yield tokens
 
     def vocabulary(self, side: str) -> Vocabulary:
         """Return specials, then the tokens of the training side that are frequent enough, commonest first."""
@@ -136,7 +156,8 @@ class _Work:
         np.save(folder / f"{split}.{side}.ids.npy", ids.astype(small))
         np.save(folder / f"{split}.{side}.offsets.npy", np.concatenate(([0], np.cumsum(lengths))))
         if side == "target" and split != "train":
-            references = {"texts": self._corpus.splits[split].texts[1], "tokens": rows}
+            texts = self._corpus.splits[split].texts[1]
+            references = {"texts": texts, "tokens": self._whole(texts) if self._cut[split, side] else rows}
             _write_json(folder / f"{split}.references.json", references)
         self._write_rest(folder, split, side, vocabulary)
         unknown = int((ids == _UNKNOWN).sum())
@@ -145,7 +166,12 @@ class _Work:
             "unknown": unknown,
             "longest": int(lengths.max(initial=0)),
             "empty": int((lengths == 0).sum()),
+            "cut": self._cut[split, side],
         }
+
+    def _whole(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the target's tokens without a cut: a translation is scored against all of its reference."""
+        return list(self._tokenize["target"](text.lower() if self._settings.lower else text for text in texts))
 
     def _write_rest(self, folder: Path, split: str, side: str, vocabulary: Vocabulary) -> None:
         rows: Split = self._corpus.splits[split]
@@ -155,6 +181,31 @@ class _Work:
             counts = vocabulary.counts.tolist() if vocabulary.counts is not None else []
             content = {"tokens": vocabulary.tokens, "counts": counts, "specials": sorted(vocabulary.specials)}
             _write_json(folder / f"{side}.vocabulary.json", content)
+
+
+def _drawn(corpus: Corpus, rows: int | None) -> tuple[Corpus, int]:
+    """Return the corpus with so many training rows, in their order, and how many were left out."""
+    train = corpus.splits["train"]
+    if rows is None or rows >= len(train):
+        return corpus, 0
+    chosen = np.sort(stream(0, "training rows").permutation(len(train))[:rows])
+    texts = tuple([side[i] for i in chosen.tolist()] for side in train.texts)
+    kept = Split(texts, None if train.labels is None else train.labels[chosen], train.reading)
+    return replace(corpus, splits={**corpus.splits, "train": kept}), len(train) - rows
+
+
+def _notes(settings: Settings, counted: dict[str, dict[str, dict[str, int]]], there: int, left_out: int) -> list[str]:
+    """Return in words which training rows were left out and which sentences were cut."""
+    notes = [f"train: {settings.rows:,} rows were drawn, {left_out:,} left out"] if left_out else []
+    if settings.rows is not None and settings.rows > there:
+        notes.append(f"train: {settings.rows:,} rows were asked for, there are {there:,}")
+    cut = {(split, side): count["cut"] for split, sides in counted.items() for side, count in sides.items()}
+    notes += [
+        f"{split}, {side}: {count:,} sentences were cut after {settings.longest} tokens"
+        for (split, side), count in cut.items()
+        if count
+    ]
+    return notes
 
 
 def _write_json(path: Path, content: Any) -> None:
@@ -180,7 +231,8 @@ def _folder_name(settings: Settings, sources: list[dict[str, Any]]) -> str:
     """Return a name that a person knows and that differs whenever settings, tokenizers' files or sources do."""
     tokenizers = [_tokenizer_digest(spec) for spec in settings.tokenizers]
     # The version stands for what is not in a file: rules of tokenizers, the grammar of generated captions.
-    content = json.dumps([VERSION, embinit.__version__, asdict(settings), tokenizers, sources], sort_keys=True)
+    chosen = {key: value for key, value in asdict(settings).items() if value is not None}
+    content = json.dumps([VERSION, embinit.__version__, chosen, tokenizers, sources], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     kind = Path(settings.tokenizers[0]).name.removesuffix(".json").partition(":")[0]
     pair = "-".join(settings.languages) if len(settings.languages) == 2 else ""

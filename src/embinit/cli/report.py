@@ -1,0 +1,236 @@
+"""`embinit report`: what came out of an experiment, as a page, tables, or data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embinit.cli import options as shared
+from embinit.cli import planning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from embinit.experiments.places import Places
+    from embinit.reports.types import Summary, Table
+
+NEEDS_ARGUMENTS = True
+
+#: format -> how its file ends
+_ENDINGS = {
+    "html": ".html",
+    "md": ".md",
+    "csv": ".csv",
+    "tex": ".tex",
+    "json": ".json",
+    "results": ".results.json",
+    "svg": ".svg",
+    "png": ".png",
+}
+_PICTURES = ("svg", "png")
+#: Columns that a narrow terminal does without, first to go first.
+_SPARE = (
+    "95 %",
+    "p (Holm)",
+    "within noise",
+    "paper: mean",
+    "paper: range",
+    "mean",
+    "rows × dim",
+    "types found",
+    "min",
+    "max",
+)
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="An experiment's TOML, or a file that --format results wrote."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="PATH", help="The file to write, or a folder; by default reports/."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="LIST",
+            help="html, md, csv, tex, json, svg, png, results (small, to be committed); several with commas.",
+        ),
+    ] = None,
+    runs: planning.Runs = planning.RUNS,
+    work: planning.Work = None,
+    data: planning.Data = None,
+    vectors: planning.Vectors = None,
+    json: shared.Json = False,
+) -> None:
+    """Report on an experiment: the answer, tables beside the paper's, curves, and what it takes to run it again.
+
+    Writes one HTML page that needs no network, and prints the table. What was not run yet is shown as such.
+
+    embinit report experiments/demo.toml
+
+    embinit report experiments/demo.toml --format md,csv,tex -o tables/
+    """
+    from embinit.cli.console import console, print_json, working
+
+    with working(f"reading {file.name}"):
+        summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors))
+    formats = _formats(form, out)
+    written = _write(summary, keep, _targets(formats, out, summary.name))
+    if json:
+        print_json(summary.as_json())
+        return
+    screen = console()
+    _print(summary, screen)
+    for path in written:
+        screen.print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Path], None]]:
+    """Return the report, and what writes its small file."""
+    from embinit.errors import EmbinitError
+    from embinit.experiments.measured import read_measured
+    from embinit.experiments.store import results_of
+    from embinit.experiments.toml import read_experiment
+    from embinit.reports.compact import read_compact, write_compact, write_measured
+    from embinit.reports.measures import summarize_measured
+    from embinit.reports.summary import summarize
+    from embinit.reports.texts import texts_in
+
+    if file.suffix == ".json":
+        kept = read_compact(file)
+
+        def refuse(path: Path) -> None:
+            raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
+
+        return kept.summary(), refuse
+    experiment = read_experiment(file, where)
+    shown = _shown(file)
+    if experiment.kind != "training":
+        measured = read_measured(runs, experiment.name)
+        return summarize_measured(experiment, measured, str(file)), lambda path: write_measured(
+            experiment, measured, path
+        )
+    results = results_of(experiment, runs)
+    texts = texts_in(where.work / "prepared")
+    summary = summarize(experiment, results, texts=texts, file=shown)
+    return summary, lambda path: write_compact(experiment, results, path, shown)
+
+
+def _shown(file: Path) -> str:
+    """Return a file's name for a command that others run: from here, or no more than its own name."""
+    try:
+        return shlex.quote(file.resolve().relative_to(Path.cwd()).as_posix())
+    except ValueError:
+        return shlex.quote(file.name)
+
+
+def _formats(form: str | None, out: Path | None) -> list[str]:
+    from embinit.errors import EmbinitError, closest
+
+    if form is not None:
+        names = [name.strip() for name in form.split(",") if name.strip()]
+        for name in names:
+            if name not in _ENDINGS:
+                raise EmbinitError(f"unknown format {name!r}{closest(name, _ENDINGS)}")
+        if not names:
+            raise EmbinitError(f"--format is empty; one of {', '.join(_ENDINGS)}")
+        return list(dict.fromkeys(names))
+    for name, ending in sorted(_ENDINGS.items(), key=lambda item: -len(item[1])):
+        if out is not None and out.name.endswith(ending):
+            return [name]
+    if out is not None and out.suffix and not out.is_dir():
+        raise EmbinitError(
+            f"cannot tell a format from {out.name}; name it with --format{closest(out.suffix, _ENDINGS)}"
+        )
+    return ["html"]
+
+
+def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]:
+    """Return where each format goes: the file that was named, or one beside the others in a folder."""
+    from embinit.errors import EmbinitError
+
+    folder = out or Path("reports")
+    if out is not None and out.suffix and not out.is_dir():
+        if len(formats) > 1:
+            raise EmbinitError(f"{out} is one file, but {len(formats)} formats are asked for; give a folder")
+        return {formats[0]: out}
+    return {form: folder / f"{name}{_ENDINGS[form]}" for form in formats}
+
+
+def _write(summary: Summary, keep: Callable[[Path], None], targets: dict[str, Path]) -> list[Path]:
+    import json
+
+    from embinit.files import replacing
+    from embinit.reports.figures import figures
+    from embinit.reports.latex import latex
+    from embinit.reports.markdown import markdown
+    from embinit.reports.page import page
+    from embinit.reports.spreadsheet import spreadsheet
+
+    def as_json(summary: Summary) -> str:
+        return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+    writers = {"html": page, "md": markdown, "csv": spreadsheet, "tex": latex, "json": as_json}
+    written = []
+    for form, path in targets.items():
+        if form in _PICTURES:
+            written += figures(summary, path.parent, form)
+            continue
+        if form == "results":
+            keep(path)
+        else:
+            with replacing(path) as file:
+                file.write(writers[form](summary).encode("utf-8", "replace"))
+        written.append(path)
+    return written
+
+
+def _fitting(found: Table, width: int) -> list[int]:
+    """Return the places of the columns that fit side by side; the least telling are left to the files."""
+    widths = [
+        max(map(len, (name, *(str(row[place]) for row in found.rows)))) for place, name in enumerate(found.header)
+    ]
+    shown = list(range(len(widths)))
+    spare = [place for name in _SPARE for place in shown if found.header[place] == name]
+    for place in [*spare, *reversed(shown[2:])]:
+        if sum(widths[one] + 2 for one in shown) > width and place in shown:
+            shown.remove(place)
+    return shown
+
+
+def _print(summary: Summary, screen: Console) -> None:
+    from rich.text import Text
+
+    from embinit.cli.console import table
+    from embinit.reports import tables
+    from embinit.reports.markdown import sentence
+
+    screen.print(Text(summary.title, style="bold"))
+    for part in summary.parts:
+        screen.print()
+        if part.missing:
+            screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
+            continue
+        found = tables.block_table(part)
+        shown = _fitting(found, screen.width)
+        made = table(*(found.header[place] for place in shown))
+        for row in found.rows:
+            made.add_row(*(Text(str(row[place]), style="bold" if row[place].strong else "") for place in shown))
+        screen.print(Text(f"{part.name} ({found.caption})", style="dim"))
+        screen.print(made)
+        for name, about in part.sources:
+            screen.print(Text(f"{name}: {about}", style="dim"))
+        if len(summary.parts) > 1:
+            screen.print(Text(sentence(part.answer)))
+    screen.print()
+    screen.print(Text(sentence(summary.answer), style="bold"))
+    for said in summary.caveats:
+        screen.print(Text(sentence(said), style="dim"))

@@ -1,0 +1,1 @@
+"""Experiments: from a TOML to members, engines and run folders."""

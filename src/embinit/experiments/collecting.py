@@ -1,0 +1,95 @@
+"""Runs that were made elsewhere, taken in: from a folder, or from an archive that is not trusted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from embinit.errors import EmbinitError
+from embinit.experiments.results import read_result
+from embinit.experiments.store import is_done
+from embinit.files import replacing_folder
+
+#: The files that a run's folder may have; nothing else is taken.
+_FILES = re.compile(r"(spec|history|scores|matrices|run)\.json|output\.[\w-]+\.txt")
+_KEY = re.compile(r"[0-9a-f]{16}")
+#: No file of a run is larger.
+_LARGEST = 1 << 28
+
+
+@dataclass
+class Collected:
+    """What was taken in."""
+
+    taken: list[str] = field(default_factory=list)
+    already: int = 0
+    #: runs that failed there
+    failed: int = 0
+
+
+def collect(source: Path, runs: Path) -> Collected:
+    """Return which runs of a folder or archive were taken in; one that is not what its name says is an error."""
+    if source.is_dir():
+        return _from_folder(source, runs)
+    if not source.is_file():
+        raise EmbinitError(f"there is no {source}")
+    with tempfile.TemporaryDirectory(prefix="embinit-collect-") as folder:
+        _unpack(source, Path(folder))
+        return _from_folder(Path(folder), runs)
+
+
+def _from_folder(source: Path, runs: Path) -> Collected:
+    found = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
+    folders = sorted({path.parent for path in source.rglob("run.json")})
+    for folder in folders:
+        if folder.name.startswith(".") or any(part.startswith(".") for part in folder.relative_to(source).parts):
+            continue
+        key = _verified(folder)
+        if is_done(runs / key):
+            found.already += 1
+            continue
+        with replacing_folder(runs / key) as target:
+            for file in sorted(folder.iterdir()):
+                if _FILES.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+                    shutil.copyfile(file, target / file.name)
+        found.taken.append(key)
+        (runs / f"{key}.failed.json").unlink(missing_ok=True)
+    if not folders:
+        raise EmbinitError(f"{source} holds no finished runs")
+    return found
+
+
+def _verified(folder: Path) -> str:
+    """Return a run's key; an error where the folder's name, or its files, are not what its spec says."""
+    try:
+        result = read_result(folder)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise EmbinitError(f"{folder} is damaged: {type(error).__name__}, {error}") from None
+    if result.key != folder.name or not _KEY.fullmatch(folder.name):
+        raise EmbinitError(f"{folder} is not the run that its name says: its spec's is {result.key}")
+    return result.key
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Write the files of runs, and nothing else, below a folder, each under its run's name, whatever paths say."""
+    try:
+        with tarfile.open(archive, "r:*") as tar:
+            for member in tar:
+                parts = Path(member.name).parts
+                if len(parts) < 2 or not member.isfile() or not _FILES.fullmatch(parts[-1]):
+                    continue
+                if not _KEY.fullmatch(parts[-2]) or member.size > _LARGEST:
+                    continue
+                content = tar.extractfile(member)
+                if content is not None:
+                    target = folder / parts[-2] / parts[-1]
+                    target.parent.mkdir(exist_ok=True)
+                    with content, target.open("wb") as out:
+                        shutil.copyfileobj(content, out)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise EmbinitError(f"{archive} cannot be unpacked: {error}") from None

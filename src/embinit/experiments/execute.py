@@ -1,0 +1,73 @@
+"""`python -m embinit.experiments.execute JOBS --out DIR`: the executor where typer and rich are not installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError
+from embinit.experiments.executing import execute
+from embinit.experiments.interruption import Interruption
+from embinit.experiments.jobs import Group
+from embinit.experiments.watching import Watch
+
+
+class _Lines(Watch):
+    """Prints a line an epoch."""
+
+    def started(self, group: Group) -> None:
+        """Print that a group begins."""
+        self.said(f"{group.name}: {len(group.jobs)} members begin")
+
+    def moment(self, group: Group, moment: Any) -> None:
+        """Print how far a group is."""
+        if moment.records is not None:
+            speed = f"{moment.sentences_per_second:,.0f} sentences/s"
+            self.said(f"{group.name}: {len(group.jobs)} members, epoch {moment.epoch} of {moment.epochs}, {speed}")
+
+    def finished(self, group: Group, folders: list[Path]) -> None:
+        """Print that a group is done."""
+        self.said(f"{group.name}: {len(folders)} runs done")
+
+    def failed(self, group: Group, reason: str) -> None:
+        """Print why a group failed."""
+        self.said(f"{group.name}: failed: {reason}")
+
+    def said(self, text: str) -> None:
+        """Print anything else."""
+        print(text, file=sys.stderr, flush=True)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Return the exit code: 0, 1 where runs failed, 2 for a wrong input, 130 where it was stopped."""
+    parser = argparse.ArgumentParser(prog="python -m embinit.experiments.execute", description=__doc__)
+    parser.add_argument("jobs", type=Path, help="jobs.json of a planned folder")
+    parser.add_argument("--out", "-o", type=Path, required=True, help="where finished runs go")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--members", type=int, default=None, help="train at most so many side by side")
+    parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core without a GPU")
+    parser.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints")
+    given = parser.parse_args(words)
+    watch = _Lines()
+    try:
+        with Interruption(watch.said) as stopping:
+            summary = execute(
+                given.jobs,
+                given.out,
+                device=given.device,
+                members=given.members,
+                every=given.every,
+                watch=watch,
+                stopping=stopping,
+            )
+    except EmbinitError as error:
+        print(f"embinit: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(summary.written)} runs done now, {summary.already} were there, {len(summary.failed)} failed")
+    return 130 if summary.stopped else 1 if summary.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

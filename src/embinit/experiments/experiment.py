@@ -1,0 +1,52 @@
+"""An experiment: blocks of planned runs, each with what it is called in a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from embinit.experiments.spec import Spec
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of an experiment: its spec, and its values on the axes that its block varies."""
+
+    spec: Spec
+    #: axis -> value as text, in the file's order, seed aside: {"recipe": "xavier", "model.norm": "pre"}
+    axes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Runs that belong into one part of a table; `missing` says why they cannot be run here, if so."""
+
+    name: str
+    runs: tuple[Planned, ...]
+    #: the score that the block is judged by: "bleu", "accuracy" ...
+    score: str
+    #: the split that it is read from
+    split: str
+    #: what the paper calls this block: (table, task, embedding); empty where it has none
+    paper: tuple[str, ...] = ()
+    #: names of sources -> what they are and whom they stand in for, as text
+    sources: tuple[tuple[str, str], ...] = ()
+    missing: str = ""
+    #: sweeps: the axis to draw the score against, e.g. "recipe" scales; empty: none
+    sweep: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A question with its blocks."""
+
+    name: str
+    title: str
+    question: str
+    blocks: tuple[Block, ...]
+    #: recipes are compared against this one
+    baseline: str = "xavier"
+    notes: tuple[str, ...] = field(default=())
+    #: `training`, or a measure that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4)
+    kind: str = "training"
+    #: what it took, as the file's head says
+    cost: str = ""

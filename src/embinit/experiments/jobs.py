@@ -1,0 +1,115 @@
+"""jobs.json: runs as plain JSON, with the prepared tasks and rows that they read beside it.
+
+```
+{"version": 1, "commit": "...",
+ "tasks": {ID: "prepared/FOLDER"}, "sources": {ID: "sources/ID.safetensors"},
+ "jobs": [{"key": KEY, "spec": {...}, "task": ID, "sides": {"source": {"rows": ID or null}, ...}}]}
+```
+
+Paths are relative to the file, so that its folder can be carried to another machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError
+from embinit.experiments.spec import Spec, digest, from_json
+from embinit.files import replacing
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made: its spec, where its data lies, and where the rows of each side do (None: no source)."""
+
+    key: str
+    spec: Spec
+    task: Path
+    rows: tuple[tuple[str, Path | None], ...]
+
+    @property
+    def shape(self) -> str:
+        """Return what members of one lockstep batch must have in common: task, model and training."""
+        content = self.spec.as_json()
+        return digest([content["task"], content["model"], content["training"]])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Jobs that train side by side, in this order."""
+
+    jobs: tuple[Job, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the group's name, which its members give it."""
+        return digest([job.key for job in self.jobs])
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the names of its runs."""
+        return [job.key for job in self.jobs]
+
+    def halves(self) -> tuple[Group, Group]:
+        """Return the group in two."""
+        middle = (len(self.jobs) + 1) // 2
+        return Group(self.jobs[:middle]), Group(self.jobs[middle:])
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """What jobs.json holds."""
+
+    jobs: tuple[Job, ...]
+    #: the commit that planned them, if known
+    commit: str = ""
+
+
+def read_jobs(path: Path) -> Jobs:
+    """Return the jobs of a file; an error where it is none, or where a key is not its spec's."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content["version"] != VERSION:
+            raise EmbinitError(f"{path} is of version {content['version']}; version {VERSION} is understood")
+        jobs = tuple(_job(one, content, path.parent) for one in content["jobs"])
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except EmbinitError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbinitError(f"{path} is no list of jobs: {type(error).__name__}, {error}") from None
+    return Jobs(jobs, str(content.get("commit", "")))
+
+
+def _job(one: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:
+    spec = from_json(one["spec"])
+    if spec.key != one["key"]:
+        raise EmbinitError(f"job {one['key']} is not what its spec says ({spec.key}); plan it again")
+    rows = tuple(
+        (name, None if one["sides"][name]["rows"] is None else folder / content["sources"][one["sides"][name]["rows"]])
+        for name, _ in spec.sides
+    )
+    return Job(spec.key, spec, folder / content["tasks"][one["task"]], rows)
+
+
+def write_jobs(specs: Iterable[Spec], tasks: dict[str, str], path: Path, commit: str = "") -> None:
+    """Write jobs.json; `tasks` says in which folder below `prepared/` the data of each fingerprint lies."""
+    jobs, used, sources = [], {}, {}
+    for spec in specs:
+        sides: dict[str, dict[str, str | None]] = {}
+        for name, side in spec.sides:
+            sides[name] = {"rows": side.rows[:16] or None}
+            if side.rows:
+                sources[side.rows[:16]] = f"sources/{side.rows[:16]}.safetensors"
+        task = spec.task.data[:16]
+        used[task] = f"prepared/{tasks[spec.task.data]}"
+        jobs.append({"key": spec.key, "spec": spec.as_json(), "task": task, "sides": sides})
+    content = {"version": VERSION, "commit": commit, "tasks": used, "sources": sources, "jobs": jobs}
+    with replacing(path) as out:
+        out.write(json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")

@@ -1,0 +1,84 @@
+"""Aligned rows of one source for one vocabulary as a file that any machine can read with numpy alone."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from embinit.errors import EmbinitError
+from embinit.files import replacing
+from embinit.types import KINDS, Aligned, Kind, Matrix, Origin, Vocabulary, as_matrix
+
+#: Values that one byte tells apart, and the rows that are looked at first to see whether there are so few.
+_BYTE, _SAMPLE = 256, 500
+
+
+def write_rows(aligned: Aligned, folder: Path) -> str:
+    """Write the found rows below `sources/`, as small as loses nothing; return their fingerprint."""
+    from safetensors.numpy import save
+
+    print_of = fingerprint(aligned)
+    kinds = np.array([KINDS.index(kind) for kind in aligned.kinds], dtype=np.uint8)
+    tensors = {**_packed(aligned.rows), "found": aligned.found.astype(np.uint8), "kinds": kinds}
+    with replacing(folder / "sources" / f"{print_of[:16]}.safetensors") as out:
+        out.write(save(tensors, metadata={"origin": Path(aligned.origin.source).name, "format": aligned.origin.format}))
+    return print_of
+
+
+def _packed(rows: Matrix) -> dict[str, np.ndarray]:
+    """Return rows as float16 where that loses nothing, as one byte a number where there are few (8-bit models), or as is."""
+    with np.errstate(over="ignore"):
+        half = rows.astype(np.float16)
+    if np.array_equal(half.astype(np.float32), rows):
+        return {"rows": half}
+    bits = rows.view(np.uint32)  # 0 and -0 are two numbers here
+    if len(np.unique(bits[:_SAMPLE])) <= _BYTE:
+        values, codes = np.unique(bits, return_inverse=True)
+        if len(values) <= _BYTE:
+            return {"codes": codes.reshape(rows.shape).astype(np.uint8), "values": values.view(np.float32)}
+    return {"rows": rows}
+
+
+def _unpacked(tensors: dict[str, np.ndarray]) -> Matrix:
+    rows = tensors["rows"] if "rows" in tensors else tensors["values"][tensors["codes"]]
+    return as_matrix(rows)
+
+
+def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
+    """Return aligned rows; an error where they are not those with the expected fingerprint."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+        found, kinds = tensors["found"].astype(bool), tuple(KINDS[i] for i in tensors["kinds"].tolist())
+        rows = _unpacked(tensors)
+        vectors = np.zeros((len(found), rows.shape[1]), dtype=np.float32)
+        vectors[found] = rows
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except (SafetensorError, KeyError, IndexError, ValueError) as error:
+        raise EmbinitError(f"{path} is damaged: {error}") from None
+    aligned = Aligned(vocabulary, vectors, found, kinds, Origin(path.name, "aligned rows"))
+    if len(found) != len(vocabulary) or fingerprint(aligned) != expected:
+        raise EmbinitError(f"{path} is not what was planned; plan it again")
+    return aligned
+
+
+def fingerprint(aligned: Aligned) -> str:
+    """Return a checksum of the rows, of whose they are and of how they were found."""
+    whole = hashlib.sha256(f"{aligned.dim} {len(aligned)}\n".encode())
+    whole.update("".join(str(KINDS.index(kind)) for kind in aligned.kinds).encode())
+    whole.update(aligned.found.astype(np.uint8).tobytes())
+    whole.update(np.ascontiguousarray(aligned.rows, dtype="<f4").tobytes())
+    return whole.hexdigest()
+
+
+def no_rows(vocabulary: Vocabulary, dim: int) -> Aligned:
+    """Return an alignment that found nothing: what random rows need to know is the vocabulary and the dimension."""
+    count = len(vocabulary)
+    empty: Matrix = np.zeros((count, dim), dtype=np.float32)
+    kinds: list[Kind] = ["missing"] * count
+    return Aligned(vocabulary, empty, np.zeros(count, dtype=bool), tuple(kinds), Origin("no source", "none"))

@@ -1,0 +1,116 @@
+"""What one run is, as one frozen value: equal specs are the same run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set and how it is prepared; None is the data set's own default."""
+
+    name: str
+    pair: str | None = None
+    tokenizer: str = "spacy"
+    lower: bool | None = None
+    min_count: int | None = None
+    #: training rows that are kept: so many, drawn once for all seeds; None: all
+    rows: int | None = None
+    #: tokens after which a sentence is cut; None: never
+    longest: int | None = None
+    #: generated data: how many training rows there are to begin with; None: as many as `embinit prepare` makes
+    size: int | None = None
+    #: test splits of other data sets that are scored too: `iwslt2017:test`
+    also: tuple[str, ...] = ()
+    #: sha256 over the prepared files' contents; empty until the task is prepared
+    data: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Where one embedding matrix comes from."""
+
+    #: a name from the experiment's `[sources]`, or empty: random rows need none
+    source: str
+    recipe: str
+    #: sha256 over the aligned rows; empty until they are read, and where there is no source
+    rows: str = ""
+    #: what the recipe's name stands for, so that a name that gets another meaning is another run
+    steps: str = ""
+    #: what tokens get that the source lacks
+    fill: str = "target"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run. `model` and `training` hold only plain values, every default filled in."""
+
+    task: Task
+    #: `source` and `target` of a translation, `text` of a classification, in the model's order
+    sides: tuple[tuple[str, Side], ...]
+    seed: int
+    #: fields of Architecture but task, vocabularies and classes, which the prepared task decides
+    model: tuple[tuple[str, Any], ...]
+    #: fields of Training
+    training: tuple[tuple[str, Any], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the spec as plain JSON values."""
+        return {
+            "version": VERSION,
+            "task": _plain(asdict(self.task)),
+            "sides": {name: asdict(side) for name, side in self.sides},
+            "seed": self.seed,
+            "model": _plain(dict(self.model)),
+            "training": _plain(dict(self.training)),
+        }
+
+    @property
+    def key(self) -> str:
+        """Return the run's name: a hash of everything that decides its numbers."""
+        return digest(self.as_json())
+
+    @property
+    def resolved(self) -> bool:
+        """Return whether the contents of the data and of the rows are known, and not only what they are called."""
+        return bool(self.task.data) and all(side.rows or not side.source for _, side in self.sides)
+
+    def blank(self, dim: bool = True) -> Spec:
+        """Return the spec without fingerprints (and without its dimension): what a file says, wherever it is read."""
+        return replace(
+            self,
+            task=replace(self.task, data=""),
+            sides=tuple((name, replace(side, rows="")) for name, side in self.sides),
+            model=self.model if dim else tuple(pair for pair in self.model if pair[0] != "dim"),
+        )
+
+
+def from_json(content: Mapping[str, Any]) -> Spec:
+    """Return the spec that `as_json` wrote."""
+    return Spec(
+        task=Task(**dict(_frozen(content["task"]))),
+        sides=tuple((name, Side(**side)) for name, side in content["sides"].items()),
+        seed=int(content["seed"]),
+        model=_frozen(content["model"]),
+        training=_frozen(content["training"]),
+    )
+
+
+def digest(content: Any) -> str:
+    """Return 16 hex digits of a JSON value, whatever the order of its keys."""
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(values.items())}
+
+
+def _frozen(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in sorted(values.items()))

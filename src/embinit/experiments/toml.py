@@ -1,0 +1,130 @@
+"""One TOML file a question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
+
+Everything that is not understood is said at once, with the closest name, before anything starts (docs/experiments.md).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, closest
+from embinit.experiments.blocks import read_blocks, said_dim
+from embinit.experiments.draft import Draft, DraftBlock, DraftRun, task_of
+from embinit.experiments.experiment import Block, Experiment, Planned
+from embinit.experiments.fields import Problems, SourceSettings, checked
+from embinit.experiments.places import Places, missing_of, places
+from embinit.experiments.tables import SHARED, read_tables
+
+KINDS = ("training", "distribution", "analogy")
+_TEXTS = ("title", "question", "baseline", "cost", "kind")
+_TOP = (*_TEXTS, "notes", "include", "defaults", "block", *SHARED)
+
+
+def read_experiment(path: Path, where: Places | None = None) -> Experiment:
+    """Return the experiment of a file without reading data or vectors: its specs have no fingerprints.
+
+    `store.results_of` finds their runs all the same; `resolving.resolve` fills the fingerprints in.
+    """
+    draft = read_draft(path)
+    where = where if where is not None else places()
+    blocks = []
+    for block in draft.blocks:
+        missing = missing_of(draft, block, where)
+        blocks.append(described(draft, block, tuple(unresolved(draft, run) for run in block.runs), missing))
+    return experiment_of(draft, tuple(blocks))
+
+
+def read_draft(path: Path) -> Draft:
+    """Return the experiment that a file describes; everything that is wrong with it is one error."""
+    problems = Problems(path.name)
+    content = _content(path)
+    for key in content:
+        if key not in _TOP:
+            problems.add("", f"unknown key {key!r}{closest(key, _TOP)}")
+    content = _with_included(content, path, problems)
+    texts = {key: _text(content, key, problems) for key in _TEXTS}
+    kind = texts["kind"] or KINDS[0]
+    if kind not in KINDS:
+        problems.add("kind", f"{kind!r} is unknown{closest(kind, KINDS)}")
+    notes, wrong = checked(content.get("notes", []), tuple[str, ...])
+    if wrong:
+        problems.add("notes", wrong)
+    tables = read_tables(content, problems)
+    baseline = texts["baseline"] or "xavier"
+    if baseline not in tables.recipes:
+        tables.recipe(baseline, "target", "baseline")
+    blocks = read_blocks(content, kind, tables, problems)
+    if problems.found:
+        raise EmbinitError(said(problems.found))
+    return Draft(
+        path, texts["title"] or path.stem, texts["question"], baseline, notes, kind, texts["cost"], tables.sources,
+        tables.tasks, blocks,
+    )  # fmt: skip
+
+
+def said(found: list[str]) -> str:
+    """Return what is wrong as one text: a sentence, or a list."""
+    return found[0] if len(found) == 1 else "\n  ".join([f"{len(found)} things are wrong:", *found])
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EmbinitError(f"{path} is not TOML: {error}") from None
+
+
+def _text(content: dict[str, Any], key: str, problems: Problems) -> str:
+    value, wrong = checked(content.get(key, ""), str)
+    if wrong:
+        problems.add(key, wrong)
+    return "" if wrong else " ".join(str(value).split())
+
+
+def _with_included(content: dict[str, Any], path: Path, problems: Problems) -> dict[str, Any]:
+    """Return the file with the sources, tasks and recipes of the file that it includes; its own come first."""
+    name = content.get("include")
+    if name is None:
+        return content
+    if not isinstance(name, str):
+        problems.add("include", f"{name!r}, but a file's name is expected")
+        return content
+    other = _content(path.parent / name)
+    for key in other:
+        if key not in SHARED:
+            problems.add(f"include {name}", f"{key!r} cannot be shared; only {', '.join(SHARED)} can")
+    merged = dict(content)
+    for key in SHARED:
+        theirs, mine = other.get(key, {}), content.get(key, {})
+        if isinstance(theirs, dict) and isinstance(mine, dict):
+            merged[key] = {**theirs, **mine}
+    return merged
+
+
+def unresolved(draft: Draft, run: DraftRun) -> Planned:
+    """Return a run as far as the file alone tells."""
+    dims = [said_dim(draft, side.source) for _, side in run.sides]
+    dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
+    return Planned(run.spec(task_of(draft.tasks[run.task]), {}, dim), run.axes)
+
+
+def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
+    """Return a block with its runs, and what its sources are."""
+    sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
+    return Block(block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep)
+
+
+def _source_text(source: SourceSettings) -> str:
+    about = source.about or source.path or "trained here"
+    return f"{about}; stands in for {source.stands_in_for}" if source.stands_in_for else about
+
+
+def experiment_of(draft: Draft, blocks: tuple[Block, ...]) -> Experiment:
+    """Return the experiment with these blocks."""
+    return Experiment(
+        draft.name, draft.title, draft.question, blocks, draft.baseline, draft.notes, draft.kind, draft.cost
+    )

@@ -1,0 +1,60 @@
+"""What a run was made with: versions, the device's name, the commit."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import embinit
+
+_PACKAGES = ("numpy", "torch", "safetensors", "sacrebleu")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what decides numbers."""
+    found = {"embinit": embinit.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@cache
+def device_name(device: str) -> str:
+    """Return what a device is called: the card, or the processor and its threads."""
+    import torch
+
+    if device.startswith("cuda"):
+        return str(torch.cuda.get_device_name(device))
+    threads = torch.get_num_threads()
+    return f"{_processor()}, {threads} thread{'s' * (threads > 1)}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+@cache
+def commit_of() -> str:
+    """Return the commit of the code that runs, with a + where files differ from it; empty where it is in no repository."""
+    folder = Path(embinit.__file__).parent
+    try:
+        commit = _git("rev-parse", "HEAD", folder=folder)
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", folder=folder)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit[:12] + ("+" if changed else "")
+
+
+def _git(*words: str, folder: Path) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

@@ -1,0 +1,231 @@
+"""Experiments from the command line, as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.experiments.made import BLOCK, HEAD, command, contents, data, environment, vectors, written
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    data(tmp_path / "data")
+    vectors(tmp_path / "vectors")
+    written(tmp_path)
+    return tmp_path
+
+
+def places(folder: Path) -> list[object]:
+    return ["--runs", folder / "runs", "--data", folder / "data", "--vectors", folder / "vectors"]
+
+
+def test_dry_run_run_status_and_again(folder: Path) -> None:
+    file = folder / "made.toml"
+    dry = command("run", file, "--dry-run", *places(folder))
+    assert dry.returncode == 0, dry.stderr
+    assert "4 runs, 0 done, 4 to be made" in dry.stdout
+    assert "estimated on cpu:" in dry.stdout
+    assert not [path for path in (folder / "runs").iterdir() if path.name != ".work"]
+    ran = command("run", file, *places(folder))
+    assert ran.returncode == 0, ran.stderr
+    assert "4 runs done now, 0 were there" in ran.stdout
+    assert "pretrained" in ran.stdout
+    assert "side by side" in ran.stderr
+    assert len(contents(folder / "runs")) == 20
+    again = command("run", file, *places(folder), "--json")
+    assert json.loads(again.stdout) == {"written": [], "already": 4, "failed": {}, "elsewhere": [], "stopped": False}
+    status = command("status", file, *places(folder))
+    assert "4 of 4 runs done" in status.stdout
+    content = json.loads(command("run", file, "--dry-run", *places(folder), "--json").stdout)
+    assert content["estimate"]["runs"] == 0
+    assert [line["axes"]["recipe"] for line in content["lines"]] == ["xavier", "pretrained"]
+
+
+def test_a_plan_is_executed_elsewhere_and_collected(folder: Path) -> None:
+    file = folder / "made.toml"
+    done = command("run", file, "--plan", folder / "plan", *places(folder))
+    assert "4 runs planned (0 are done)" in done.stdout
+    (folder / "plan").rename(folder / "carried")
+    executed = command("execute", folder / "carried" / "jobs.json", "--out", folder / "made there")
+    assert executed.returncode == 0, executed.stderr
+    archive = folder / "back.tar.gz"
+    subprocess.run(["tar", "czf", archive, "-C", folder, "made there"], check=True)
+    collected = command("collect", archive, "--runs", folder / "runs", "--json")
+    assert len(json.loads(collected.stdout)["taken"]) == 4
+    assert "4 of 4 runs done" in command("status", file, *places(folder)).stdout
+    assert "0 runs planned (4 are done)" in command("run", file, "--plan", folder / "more", *places(folder)).stdout
+    wrong = command("run", file, "--dry-run", "--block", "coping", *places(folder))
+    assert "no block has 'coping' in its name; did you mean 'copying'?" in wrong.stderr
+
+
+WITHOUT = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+from embinit.experiments.execute import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Path) -> None:
+    command("run", folder / "made.toml", "--plan", folder / "plan", *places(folder))
+    blocked = (
+        "typer", "rich", "click", "spacy", "tokenizers", "transformers", "huggingface_hub", "numba", "pyarrow",
+        "matplotlib", "gensim", "ray",
+    )  # fmt: skip
+    line = [
+        sys.executable,
+        "-c",
+        WITHOUT.format(blocked=blocked),
+        folder / "plan" / "jobs.json",
+        "--out",
+        folder / "out",
+    ]
+    done = subprocess.run([*line, "--workers", "1"], capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert "4 runs done now" in done.stdout
+
+
+def test_clean_asks_first(folder: Path) -> None:
+    file = folder / "made.toml"
+    assert command("run", file, *places(folder)).returncode == 0
+    assert "nothing to remove" in command("clean", file, *places(folder)).stdout
+    written(folder, BLOCK.replace('"xavier", ', ""))
+    asked = command("clean", file, *places(folder))
+    assert asked.returncode == 1
+    assert asked.stdout.count("stale: ") == 2
+    assert len(contents(folder / "runs")) == 20
+    assert "removed 2" in command("clean", file, "--yes", *places(folder)).stdout
+    assert len(contents(folder / "runs")) == 10
+
+
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 1)])
+def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, number: int, workers: int) -> None:
+    # Long epochs: the signal comes in the middle of one.
+    for path in (folder / "data" / "copying").glob("train.*"):
+        path.write_text(path.read_text() * 60)
+    file = written(folder, head=HEAD.replace("training.epochs = 2", "training.epochs = 3"))
+    words = ["run", file, *places(folder), "--workers", workers]
+    line = [sys.executable, "-m", "embinit", *map(str, words)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    assert process.stderr is not None
+    for said in process.stderr:
+        if "side by side" in said:
+            break
+    time.sleep(0.5)
+    os.kill(process.pid, number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "stopping after this step, with a checkpoint" in err
+    assert "stopped; to go on: embinit run" in out
+    assert "Traceback" not in err
+    assert not contents(folder / "runs")
+    assert list((folder / "runs").glob(".checkpoints/*/state/*"))
+    status = command("status", file, *places(folder))
+    assert "stopped: " in status.stdout
+    assert command(*words).returncode == 0
+    assert len(contents(folder / "runs")) == 20
+
+
+def test_a_second_signal_stops_at_once(folder: Path) -> None:
+    for path in (folder / "data" / "copying").glob("train.*"):
+        path.write_text(path.read_text() * 200)
+    words = ["run", folder / "made.toml", *places(folder)]
+    line = [sys.executable, "-m", "embinit", *map(str, words)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    assert process.stderr is not None
+    for said in process.stderr:
+        if "side by side" in said:
+            break
+    for _ in range(2):
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.1)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+
+
+def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
+    file = written(folder, BLOCK + 'training.frozen_rows = "found"\n')
+    (folder / "sitecustomize.py").write_text(
+        "import embinit.experiments.running as r\n"
+        "def broken(*_):\n    raise RuntimeError('it is broken')\n"
+        "r.train_members = broken\n"
+    )
+    line = [sys.executable, "-m", "embinit", "run", file, *places(folder), "--workers", "1"]
+    env = {**environment(), "PYTHONPATH": str(folder)}
+    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 1
+    assert "failed, 4 runs: RuntimeError: it is broken" in done.stdout
+    status = command("status", file, *places(folder))
+    assert "RuntimeError: it is broken" in status.stdout
+    assert len(json.loads(command("status", file, *places(folder), "--json").stdout)["failed"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "none.toml"], "cannot read none.toml"),
+        (["execute", "none.json", "--out", "x"], "cannot read none.json"),
+        (["collect", "none"], "there is no none"),
+        (["status", "none.toml"], "cannot read none.toml"),
+    ],
+)
+def test_a_wrong_input_is_one_sentence(words: list[str], said: str) -> None:
+    done = command(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_all_errors_of_a_file_are_said_before_anything_starts(folder: Path) -> None:
+    file = written(folder, BLOCK + "model.head = 3\ntraining.epoch = 2\n")
+    done = command("run", file, *places(folder))
+    assert done.returncode == 2
+    assert "unknown key 'head'; did you mean 'heads'?" in done.stderr
+    assert "unknown key 'epoch'; did you mean 'epochs'?" in done.stderr
+    assert not (folder / "runs").exists()
+
+
+def test_nothing_that_can_be_run_is_said(folder: Path) -> None:
+    done = command("run", folder / "made.toml", "--runs", folder / "runs", "--data", folder / "none")
+    assert done.returncode == 2
+    assert "not run: made: copying: needs the data set" in done.stderr
+    assert "nothing can be run here" in done.stderr
+
+
+def test_a_measure_trains_nothing(folder: Path) -> None:
+    file = written(folder, head=f'kind = "distribution"\n{HEAD}')
+    done = command("run", file, *places(folder))
+    assert done.returncode == 0, done.stderr
+    content = json.loads((folder / "runs" / "measured" / "made.json").read_text())
+    rows = content["blocks"][0]["rows"]
+    assert [row["axes"].get("recipe") for row in rows] == ["xavier", "xavier", "pretrained", "pretrained", None]
+    assert rows[2]["sides"]["source"]["scaled"]["std"] == pytest.approx(4 * rows[2]["sides"]["source"]["std"])
+    assert rows[4]["positions"]["max"] == pytest.approx(1, abs=1e-3)
+    assert not contents(folder / "runs")
+
+
+def test_the_analogy_test_is_a_measure(folder: Path) -> None:
+    (folder / "data" / "questions.txt").write_text(
+        ": made\n" + "".join(f"W{i} W{i + 1} W{i + 2} W{i + 3}\n" for i in range(2, 7))
+    )
+    block = '[[block]]\nname = "x"\nrecipe = "pretrained"\nquestions = "questions.txt"\ndraws = 2\n'
+    head = HEAD.replace("lower = false", "lower = true")
+    file = written(folder, block, f'kind = "analogy"\n{head}')
+    done = command("run", file, *places(folder))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((folder / "runs" / "measured" / "made.json").read_text())["blocks"][0]["rows"]
+    assert len(rows) == 7
+    assert {row["asked"] for row in rows} == {5}
+    assert len(rows[2]["right"]) == 2

@@ -1,0 +1,263 @@
+"""The folder of runs: what is whose, what is stale, what was made elsewhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from embinit.errors import EmbinitError
+from embinit.experiments import checkpoints
+from embinit.experiments.cleaning import removable, remove
+from embinit.experiments.collecting import collect
+from embinit.experiments.executing import execute
+from embinit.experiments.experiment import Experiment
+from embinit.experiments.jobs import Group, read_jobs
+from embinit.experiments.locks import holder, locked
+from embinit.experiments.overview import lines_of, stale, state_of
+from embinit.experiments.store import results_of
+from embinit.experiments.toml import read_experiment
+from tests.experiments.made import BLOCK, Places, contents, planned, resolved, written
+
+
+class Made:
+    """A small experiment, planned and run."""
+
+    def __init__(self, folder: Path) -> None:
+        torch.set_num_threads(1)
+        self.folder, self.runs = folder, folder / "runs"
+        self.jobs = planned(folder)
+        execute(self.jobs, self.runs, workers=1)
+        self.file = folder / "made.toml"
+        self.places = Places(folder / "data", folder / "vectors", folder / "work")
+
+    @property
+    def experiment(self) -> Experiment:
+        return resolved(self.file, self.places).experiments[0]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("made"))
+
+
+def copied(made: Made, folder: Path) -> Path:
+    shutil.copytree(made.runs, folder / "runs")
+    return folder / "runs"
+
+
+# ---------------------------------------------------------------- whose results
+
+
+def test_results_are_found_by_their_keys(made: Made) -> None:
+    found = results_of(made.experiment, made.runs)
+    assert list(found) == [run.spec.key for run in made.experiment.blocks[0].runs]
+    assert all(result.key == key for key, result in found.items())
+
+
+def test_results_are_found_without_data_by_what_the_file_says(made: Made) -> None:
+    experiment = read_experiment(made.file, Places())
+    assert experiment.blocks[0].missing
+    found = results_of(experiment, made.runs)
+    assert [result.key for result in found.values()] == list(results_of(made.experiment, made.runs))
+    assert list(found) == [run.spec.key for run in experiment.blocks[0].runs]
+    without = made.file.with_name("without.toml")
+    without.write_text(made.file.read_text().replace("dim = 16\n", ""))
+    assert len(results_of(read_experiment(without, Places()), made.runs)) == 4
+
+
+def test_of_runs_that_differ_in_their_data_alone_the_last_counts(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    old = results_of(made.experiment, runs)
+    first = next(iter(old.values()))
+    later = replace(
+        first,
+        spec=replace(first.spec, task=replace(first.spec.task, data="f" * 64)),
+        run={**first.run, "finished": "2999-01-01T00:00:00Z"},
+    )
+    later.write(runs)
+    found = results_of(read_experiment(made.file, Places()), runs)
+    assert next(iter(found.values())).key == later.key
+    assert next(iter(results_of(made.experiment, runs).values())).key == first.key
+
+
+def test_what_is_not_done_is_not_there(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    shutil.rmtree(next(path for path in runs.iterdir() if len(path.name) == 16))
+    assert len(results_of(made.experiment, runs)) == 3
+    assert results_of(made.experiment, tmp_path / "none") == {}
+
+
+def test_a_run_that_is_there_is_never_written_again(made: Made) -> None:
+    result = next(iter(results_of(made.experiment, made.runs).values()))
+    replace(result, best_epoch=99).write(made.runs)
+    assert next(iter(results_of(made.experiment, made.runs).values())).best_epoch == result.best_epoch
+
+
+# ---------------------------------------------------------------- state, stale, clean
+
+
+def test_the_state_tells_done_running_stopped_and_failed(made: Made, tmp_path: Path) -> None:
+    runs, plan = copied(made, tmp_path), read_jobs(made.jobs).jobs
+    for job in plan[1:]:
+        shutil.rmtree(runs / job.key)
+    (runs / f"{plan[1].key}.failed.json").write_text(json.dumps({"reason": "it was ill"}))
+    stopped = Group((plan[2],))
+    checkpoints.announce(checkpoints.folder_of(runs, stopped), stopped)
+    running = Group((plan[3],))
+    checkpoints.announce(checkpoints.folder_of(runs, running), running)
+    with locked(checkpoints.folder_of(runs, running) / "lock"):
+        state = state_of(runs)
+    assert state.failed == {plan[1].key: "it was ill"}
+    assert state.stopped == {plan[2].key: "in its first epoch"}
+    assert [owner.pid for owner, _ in state.running.values()] == [os.getpid()]
+    assert list(state.running) == [plan[3].key]
+    lines = lines_of(made.experiment, runs, state)
+    assert [(len(line.done), len(line.running), len(line.failed)) for line in lines] == [(1, 0, 1), (0, 1, 0)]
+
+
+def test_stale_are_runs_that_no_file_names(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    assert stale([made.experiment], runs) == []
+    fewer = written(made.folder, BLOCK.replace('"xavier", ', ""), name="fewer.toml")
+    others = resolved(fewer, made.places).experiments
+    assert len(stale(others, runs)) == 2
+    assert stale([*others, made.experiment], runs) == []
+
+
+def test_cleaning_leaves_what_is_named_and_what_is_at_work(made: Made, tmp_path: Path) -> None:
+    runs, plan = copied(made, tmp_path), read_jobs(made.jobs).jobs
+    idle, busy = Group((plan[0],)), Group((plan[1],))
+    for group in (idle, busy):
+        checkpoints.announce(checkpoints.folder_of(runs, group), group)
+    (runs / "x.failed.json").touch()
+    (runs / ".abc.part").mkdir()
+    with locked(checkpoints.folder_of(runs, busy) / "lock"):
+        found = removable([made.experiment], runs)
+        assert found["stale"] == []
+        assert [path.name for path in found["checkpoint"]] == [idle.name]
+        assert found["unfinished"] == []
+    found = removable([], runs)
+    assert len(found["stale"]) == 4
+    assert len(found["checkpoint"]) == 2
+    assert len(found["unfinished"]) == 1
+    for paths in found.values():
+        for path in paths:
+            remove(path)
+    assert [path.name for path in runs.rglob("*")] == [".checkpoints"]
+
+
+# ---------------------------------------------------------------- locks
+
+
+def test_a_lock_is_held_by_the_living_alone(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path) as lock, locked(path) as other:
+        assert lock is not None
+        assert other is None
+        owner = holder(path)
+        assert owner is not None
+        assert (owner.pid, owner.host) == (os.getpid(), socket.gethostname())
+    assert not path.exists()
+    code = (
+        "import os, sys; from pathlib import Path; from embinit.experiments.locks import locked; "
+        "held = locked(Path(sys.argv[1])); held.__enter__(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+    assert path.exists()
+    assert holder(path) is None
+    with locked(path) as lock:
+        assert lock is not None
+
+
+def test_a_number_that_another_process_has_now_is_not_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "born": "1"}))
+    assert holder(path) is None
+
+
+def test_a_lock_of_another_host_counts_while_it_is_touched(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_text(json.dumps({"pid": 1, "host": "elsewhere", "born": "1"}))
+    owner = holder(path)
+    assert owner is not None
+    assert str(owner) == "process 1 on elsewhere"
+    os.utime(path, (time.time() - 3600, time.time() - 3600))
+    assert holder(path) is None
+
+
+# ---------------------------------------------------------------- collecting
+
+
+def test_runs_are_collected_from_a_folder_and_an_archive(made: Made, tmp_path: Path) -> None:
+    found = collect(made.runs, tmp_path / "one")
+    assert (len(found.taken), found.already) == (4, 0)
+    assert contents(tmp_path / "one") == contents(made.runs)
+    assert collect(made.runs, tmp_path / "one").already == 4
+    with tarfile.open(tmp_path / "runs.tar.gz", "w:gz") as tar:
+        tar.add(made.runs, "some/where/runs")
+    assert len(collect(tmp_path / "runs.tar.gz", tmp_path / "two").taken) == 4
+    assert contents(tmp_path / "two") == contents(made.runs)
+
+
+def test_a_run_that_is_not_what_it_says_is_not_taken(made: Made, tmp_path: Path) -> None:
+    path = next(path for path in made.runs.iterdir() if len(path.name) == 16)
+    shutil.copytree(path, tmp_path / "other" / ("0" * 16))
+    with pytest.raises(EmbinitError, match="is not the run that its name says"):
+        collect(tmp_path / "other", tmp_path / "runs")
+    shutil.copytree(path, tmp_path / "cut" / path.name)
+    (tmp_path / "cut" / path.name / "scores.json").write_text("{")
+    with pytest.raises(EmbinitError, match="is damaged"):
+        collect(tmp_path / "cut", tmp_path / "runs")
+    (tmp_path / "cut" / path.name / "scores.json").write_text("[]")
+    with pytest.raises(EmbinitError, match="is damaged"):
+        collect(tmp_path / "cut", tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_archive_writes_nothing_but_runs(made: Made, tmp_path: Path) -> None:
+    path = next(path for path in made.runs.iterdir() if len(path.name) == 16)
+    archive = tmp_path / "hostile.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(path, f"runs/{path.name}")
+        for name in (
+            "../../outside.json",
+            "/tmp/outside.json",
+            f"runs/{path.name}/evil.py",
+            f"runs/{path.name}/../x.json",
+        ):
+            entry = tarfile.TarInfo(name)
+            entry.size = 4
+            tar.addfile(entry, io.BytesIO(b"evil"))
+        link = tarfile.TarInfo(f"runs/{path.name}/output.link.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    found = collect(archive, tmp_path / "deep" / "runs")
+    assert found.taken == [path.name]
+    assert {file.name for file in (tmp_path / "deep" / "runs" / path.name).iterdir()} == {
+        file.name for file in path.iterdir()
+    }
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["deep", "hostile.tar.gz"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00cut"])
+def test_what_is_no_archive_is_one_sentence(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "runs.tar.gz"
+    path.write_bytes(content)
+    with pytest.raises(EmbinitError, match=r"cannot be unpacked|holds no finished runs"):
+        collect(path, tmp_path / "runs")
+    with pytest.raises(EmbinitError, match="there is no"):
+        collect(tmp_path / "none", tmp_path / "runs")
+    with pytest.raises(EmbinitError, match="holds no finished runs"):
+        collect(tmp_path, tmp_path / "runs")
