@@ -1,0 +1,153 @@
+"""Reports of what is measured without training: distributions (Tables 2, 6, 8) and analogies (Table 4)."""
+
+from __future__ import annotations
+
+import statistics as plain
+from collections.abc import Sequence
+from typing import Any
+
+from embinit.experiments.experiment import Block, Experiment
+from embinit.reports import paper, words
+from embinit.reports.answers import missing_blocks
+from embinit.reports.tables import share
+from embinit.reports.types import Cell, Cost, Part, Summary, Table
+from embinit.reports.words import NONE, compact, fixed, plural, signed
+
+#: The sides that Tables 2, 6 and 8 are about.
+_ENCODERS = ("source", "text")
+#: A number agrees with a printed one within this share of it, or within its rounding.
+_SHARE = 0.03
+
+
+def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, file: str = "") -> Summary:
+    """Return the report of an experiment that trains nothing, from what `embinit run` measured; None: nothing yet."""
+    found = {block["name"]: block for block in (measured or {}).get("blocks", [])}
+    parts = tuple(
+        _part(block, experiment.kind, found.get(block.name, {}).get("rows", [])) for block in experiment.blocks
+    )
+    file = file or f"experiments/{experiment.name}.toml"
+    told = [part for part in parts if part.measured is not None] or list(parts)
+    answers = [part.answer if len(told) == 1 else f"{part.name}: {part.answer}" for part in told]
+    return Summary(
+        name=experiment.name,
+        title=experiment.title,
+        question=experiment.question,
+        baseline=experiment.baseline,
+        answer="; ".join(answers),
+        caveats=tuple(missing_blocks(parts)),
+        notes=tuple(experiment.notes),
+        recipes={},
+        series=(),
+        parts=parts,
+        cost=Cost(0, 0, 0.0, {}, experiment.cost, (), {}, (), ""),
+        commands=(f"embinit run {file}", f"embinit report {file}"),
+    )
+
+
+def _part(block: Block, kind: str, rows: Sequence[dict[str, Any]]) -> Part:
+    measured = None
+    missing = block.missing if not rows else ""
+    answer = f"not run: {missing}" if missing else "nothing has been measured yet"
+    if rows:
+        table, answer = _distributions(block, rows) if kind == "distribution" else _analogies(rows)
+        measured = table
+    return Part(
+        name=block.name,
+        task=", ".join(dict.fromkeys(planned.spec.task.name for planned in block.runs)),
+        metric=words.metric(kind, ""),
+        missing=missing or ("" if rows else "not measured yet"),
+        paper=block.paper,
+        rows=(),
+        answer=answer,
+        notes=(),
+        curves={},
+        sweep=None,
+        shapes=(),
+        examples=(),
+        sources=block.sources,
+        signatures={},
+        settings={},
+        measured=measured,
+    )
+
+
+def _distributions(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
+    header = (
+        "matrix",
+        "rows × dim",
+        "min",
+        "max",
+        "mean",
+        "σ",
+        "σ × √D",
+        "found",
+        "paper: range",
+        "paper: σ",
+    )
+    lines, agree, known = [], 0, 0
+    for row in rows:
+        axes = tuple(row.get("axes", {}).items())
+        label = " · ".join(words.setting(axis, value) for axis, value in axes)
+        sides = row["sides"].items() if "sides" in row else [("positions", row["positions"])]
+        for side, fact in sides:
+            printed = _printed(block.paper, paper.recipe_of(axes), side)
+            if printed is not None:
+                known += 1
+                agree += _agrees(fact["std"], printed["std"])
+            lines.append(_distribution(f"{label}, {side}" if label else side, fact, printed))
+    text = f"{plural(len(lines), 'matrix', 'matrices')} measured"
+    if known:
+        text = f"σ agrees with the paper's, to 3 % or as printed, in {agree} of {plural(known, 'matrix', 'matrices')}"
+    return Table("Embedding matrices", header, tuple(lines)), text
+
+
+def _distribution(name: str, fact: dict[str, Any], printed: dict[str, Any] | None) -> tuple[Cell, ...]:
+    scaled, found = fact.get("scaled") or {}, (fact.get("coverage") or {}).get("types")
+    theirs = [NONE] * 2
+    if printed is not None:
+        theirs = [f"{compact(printed['min'])}, {compact(printed['max'])}", compact(printed["std"])]
+    texts = [
+        name,
+        f"{fact['rows']:,} × {fact['dim']}",
+        *(compact(fact[key]) for key in ("min", "max", "mean", "std")),
+        compact(scaled.get("std")),
+        share(found),
+        *theirs,
+    ]
+    return tuple(Cell(text) for text in texts)
+
+
+def _printed(called: Sequence[str], recipe: str, side: str) -> dict[str, Any] | None:
+    if side in _ENCODERS or side == "positions":
+        return paper.distribution(called, recipe if side in _ENCODERS else side)
+    return None
+
+
+def _agrees(ours: float, printed: float) -> bool:
+    """Return whether a number is the printed one, to 3 % or to half a unit of its last digit."""
+    decimals = len(str(printed).partition(".")[2])
+    return abs(ours - printed) <= max(_SHARE * abs(printed), 0.5 * 0.1**decimals)
+
+
+def _analogies(rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
+    header = ("embedding", "right", "of", "accuracy, %", "paper, %", "ours − paper")
+    lines = []
+    for row in rows:
+        counts = row["right"]
+        ours = 100 * row["accuracy"]
+        spread = f" ± {fixed(100 * plain.stdev(counts) / row['asked'], 1)}" if len(counts) > 1 and row["asked"] else ""
+        texts = (
+            row["name"],
+            fixed(sum(counts) / len(counts), 0 if len(counts) == 1 else 1),
+            f"{row['asked']:,}",
+            f"{fixed(ours, 1)}{spread}",
+            fixed(row["paper"], 1),
+            signed(ours - row["paper"], 1),
+        )
+        lines.append(tuple(Cell(text) for text in texts))
+    with_positions = [row for row in rows if "positions" in row["name"]]
+    said = [f"{row['name']} {fixed(100 * row['accuracy'], 1)} %" for row in with_positions]
+    caption = "Word analogies; ± is σ over draws of the positions"
+    return Table(
+        caption, header, tuple(lines)
+    ), f"analogies that stay right once positions are added: {', '.join(said)}"

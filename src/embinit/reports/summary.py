@@ -1,0 +1,116 @@
+"""From an experiment and its results to a report: every number and sentence that the writers show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from embinit.experiments.experiment import Block, Experiment
+from embinit.recipes.recipe import named
+from embinit.reports import again, words
+from embinit.reports.answers import answer, block_answer, block_notes, caveats
+from embinit.reports.curves import NUMBER, curves, sweep
+from embinit.reports.examples import Texts, examples, no_texts
+from embinit.reports.matrices import shapes
+from embinit.reports.paper import recipe_of
+from embinit.reports.rows import Results, finished, grouped, judged, rows
+from embinit.reports.types import Example, Part, Row, Summary
+
+
+def summarize(
+    experiment: Experiment,
+    results: Results,
+    *,
+    texts: Texts = no_texts,
+    shown: Mapping[str, tuple[Example, ...]] | None = None,
+    file: str = "",
+) -> Summary:
+    """Return the report of an experiment from results by their keys; `file` is its TOML, for the commands.
+
+    `shown` gives the examples by block where outputs are no longer at hand (`compact.py`).
+    """
+    found = [rows(block, results, experiment.baseline) for block in experiment.blocks]
+    metrics = [words.metric(block.score, block.split) for block in experiment.blocks]
+    tables = judged(list(zip(metrics, found, strict=True)))
+    parts = tuple(
+        _part(experiment, block, table, results, texts, shown)
+        for block, table in zip(experiment.blocks, tables, strict=True)
+    )
+    file = file or f"experiments/{experiment.name}.toml"
+    return Summary(
+        name=experiment.name,
+        title=experiment.title,
+        question=experiment.question,
+        baseline=experiment.baseline,
+        answer=answer(parts, experiment.baseline),
+        caveats=caveats(parts, experiment.baseline),
+        notes=tuple(experiment.notes),
+        recipes=_recipes(experiment),
+        series=_series(parts, experiment.baseline),
+        parts=parts,
+        cost=again.cost(experiment, results),
+        commands=(f"embinit run {file}", f"embinit report {file}"),
+    )
+
+
+def _part(
+    experiment: Experiment,
+    block: Block,
+    table: Sequence[Row],
+    results: Results,
+    texts: Texts,
+    shown: Mapping[str, tuple[Example, ...]] | None,
+) -> Part:
+    metric = words.metric(block.score, block.split)
+    swept = sweep(block, table, results, experiment.baseline)
+    # Runs that came from elsewhere are shown even where the data to make more of them is not here.
+    # The baseline's alone are not this block's: random rows need no source, and so are every block's.
+    there = [row for row in table if row.scores or row.unscored]
+    missing = "" if any(not row.baseline for row in there) else block.missing
+    done = [result for runs in grouped(block).values() for result in finished(runs, results)]
+    return Part(
+        name=block.name,
+        task=_task(block),
+        metric=metric,
+        missing=missing,
+        paper=block.paper,
+        rows=tuple(table),
+        answer=block_answer(table, metric, experiment.baseline, swept, missing),
+        notes=block_notes(table, swept),
+        curves=curves(block, table, results),
+        sweep=swept,
+        shapes=shapes(block, table, results),
+        examples=examples(block, table, results, texts) if shown is None else shown.get(block.name, ()),
+        sources=block.sources,
+        signatures=again.signatures(done),
+        settings=again.settings(block, results),
+    )
+
+
+def _task(block: Block) -> str:
+    tasks = {planned.spec.task: None for planned in block.runs}
+    return ", ".join(dict.fromkeys(f"{task.name} {task.pair}" if task.pair else task.name for task in tasks))
+
+
+def _recipes(experiment: Experiment) -> dict[str, str]:
+    """Return what each recipe is that appears: in words, or as its steps where it is the file's own."""
+    steps: dict[str, dict[str, None]] = {}
+    for block in experiment.blocks:
+        for planned in block.runs:
+            own = recipe_of(planned.axes)
+            for _, side in planned.spec.sides:
+                name = own if own and own not in named() and own != side.recipe else side.recipe
+                steps.setdefault(name, {})[side.steps or side.recipe] = None
+    found = {}
+    for name, ways in steps.items():
+        if name in named():
+            found[name] = named()[name]["about"]
+        elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
+            found[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
+    return found
+
+
+def _series(parts: Sequence[Part], baseline: str) -> tuple[str, ...]:
+    """Return every series once, the baseline first; a sweep's come last, for its chart has colours of its own."""
+    ordered = sorted(parts, key=lambda part: part.sweep is not None)
+    found = {row.series: None for part in ordered for row in part.rows}
+    return tuple(sorted(found, key=lambda name: name != baseline))

@@ -1,0 +1,173 @@
+"""A block's table as plain cells, for every writer that has no table of its own making."""
+
+from __future__ import annotations
+
+from embinit.reports import words
+from embinit.reports.types import Cell, Difference, Metric, Part, Row, Statistic, Summary, Table
+from embinit.reports.words import NONE, fixed, interval, plural, probability, signed
+
+
+def mean(stated: Statistic | None, metric: Metric) -> str:
+    """Return `38.7 ± 0.3`, `38.7` for one seed, – for none."""
+    if stated is None:
+        return NONE
+    spread = "" if stated.std is None else f" ± {fixed(stated.std, metric.digits)}"
+    return fixed(stated.mean, metric.digits) + spread
+
+
+def seeds(row: Row) -> str:
+    """Return what a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty where it lacks nothing."""
+    there = len(row.scores)
+    said = [f"{there}/{row.planned}"] if there < row.planned else []
+    said += [f"{row.diverged} diverged"] if row.diverged else []
+    return f"({', '.join(said)})" if said else ""
+
+
+def against(found: Difference | None, metric: Metric) -> str:
+    """Return `+1.4 [0.9, 1.9]**`."""
+    if found is None:
+        return NONE
+    bounds = "" if found.low is None else f" {interval(found.low, found.high, metric.digits, sign=True)}"
+    return f"{signed(found.mean, metric.digits)}{bounds}{found.mark}"
+
+
+def within(value: bool | None) -> str:
+    """Return whether a difference to the paper lies within noise, in a word."""
+    return NONE if value is None else "yes" if value else "no"
+
+
+def caption(part: Part) -> str:
+    """Return what the numbers of a block are."""
+    counts = sorted({len(row.scores) for row in part.rows if row.scores})
+    many = (
+        ""
+        if not counts
+        else f" over {plural(counts[-1], 'seed')}"
+        if len(counts) == 1
+        else (f" over {counts[0]} to {counts[-1]} seeds")
+    )
+    spread = "mean ± σ" if counts and counts[-1] > 1 else "mean"
+    return f"{part.task}, {part.metric.label} on {part.metric.split}: {spread}{many}"
+
+
+def block_table(part: Part) -> Table:
+    """Return a block as a table; columns that nothing fills are left out."""
+    if part.measured is not None:
+        return part.measured
+    metric = part.metric
+    compared = any(row.difference for row in part.rows)
+    printed = any(row.paper for row in part.rows)
+    header = ["initialization", metric.label, "95 %"]
+    if compared:
+        header += [f"against {next(row.difference.baseline for row in part.rows if row.difference)}", "p (Holm)"]
+    if printed:
+        header += ["paper", "ours − paper", "within noise"]
+    made = []
+    for row in part.rows:
+        stated, found, theirs = row.statistic, row.difference, row.paper
+        bounds = interval(stated.low, stated.high, metric.digits) if stated else NONE
+        cells = [Cell(row.label), Cell(mean(stated, metric), row.best, seeds(row)), Cell(bounds)]
+        if compared:
+            text = "baseline" if row.baseline else against(found, metric)
+            cells += [Cell(text), Cell(probability(found.holm_p) if found else NONE)]
+        if printed:
+            cells += (
+                [Cell(NONE)] * 3
+                if theirs is None
+                else [
+                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
+                    Cell(signed(theirs.difference, metric.digits)),
+                    Cell(within(theirs.within)),
+                ]
+            )
+        made.append(tuple(cells))
+    return Table(caption(part), tuple(header), tuple(made))
+
+
+def overview(summary: Summary) -> Table | None:
+    """Return all blocks at a glance, a line each and a column for each recipe; None where that says nothing new."""
+    parts = [part for part in summary.parts if part.sweep is None and part.measured is None]
+    shown = [part for part in parts if len({row.setting for row in part.rows}) == 1]
+    series = [name for name in summary.series if any(row.series == name for part in shown for row in part.rows)]
+    if len(shown) < 2 or len(series) > 8:
+        return None
+    made = []
+    for part in shown:
+        by_series = {row.series: row for row in part.rows}
+        cells = [Cell(f"{part.name}, {part.metric.label}", link=f"#part-{summary.parts.index(part)}")]
+        for name in series:
+            row = by_series.get(name)
+            if part.missing:
+                cells.append(Cell("not run"))
+            elif row is None or row.statistic is None:
+                cells.append(Cell(NONE))
+            else:
+                mark = row.difference.mark if row.difference else ""
+                after = " ".join(text for text in (mark, seeds(row)) if text)
+                cells.append(Cell(mean(row.statistic, part.metric), row.best, after))
+        made.append(tuple(cells))
+    return Table("All blocks", ("block", *series), tuple(made))
+
+
+def others(part: Part) -> Table | None:
+    """Return what else was scored, a column each; None where nothing was."""
+    names = list(dict.fromkeys(name for row in part.rows for name in row.others))
+    if not names:
+        return None
+    metrics = {name: words.metric(name.partition(" ")[2], name.partition(" ")[0]) for name in names}
+    header = ("initialization", *(f"{metrics[name].label} ({metrics[name].split})" for name in names))
+    made = tuple((Cell(row.label), *(_other(row, name, metrics[name]) for name in names)) for row in part.rows)
+    return Table("Other scores", header, made)
+
+
+def _other(row: Row, name: str, metric: Metric) -> Cell:
+    theirs = row.others_paper.get(name)
+    after = f"(paper {fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)})" if theirs else ""
+    return Cell(mean(row.others.get(name), metric), after=after)
+
+
+def tests(part: Part) -> Table | None:
+    """Return every test of a block's differences, a line each; None where nothing is compared."""
+    compared = [(row, row.difference) for row in part.rows if row.difference is not None]
+    if not compared:
+        return None
+    header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
+    made = tuple(
+        tuple(
+            Cell(text)
+            for text in (
+                row.label,
+                found.baseline,
+                str(found.n),
+                *(probability(p) for p in (found.t_p, found.holm_p, found.permutation_p, found.floor)),
+                share(found.improvement),
+            )
+        )
+        for row, found in compared
+    )
+    return Table("Tests in full", header, made, words=2)
+
+
+def shapes(part: Part) -> Table | None:
+    """Return the embedding matrices at the start, a line each; None where nothing is known of them."""
+    if not part.shapes:
+        return None
+    header = ("matrix", "rows × dim", "σ", "mean", "min", "max", "ratio", "types found", "tokens found")
+    printed = any(shape.paper is not None for shape in part.shapes)
+    made = []
+    for shape in part.shapes:
+        texts = [
+            f"{shape.label}, {shape.side}" if len({one.side for one in part.shapes}) > 1 else shape.label,
+            f"{shape.rows:,} × {shape.dim}",
+            *(words.compact(value) for value in (shape.std, shape.mean, shape.min, shape.max, shape.ratio)),
+            share(shape.types),
+            share(shape.tokens),
+        ]
+        texts += [words.compact(shape.paper)] if printed else []
+        made.append(tuple(Cell(text) for text in texts))
+    return Table("Embedding matrices", (*header, *(["paper σ"] if printed else [])), tuple(made))
+
+
+def share(value: float | None) -> str:
+    """Return a share in per cent, – where there is none."""
+    return NONE if value is None else f"{100 * value:.1f} %"

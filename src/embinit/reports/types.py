@@ -1,0 +1,277 @@
+"""A report as one plain value: what every writer (Markdown, CSV, LaTeX, the page) reads, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score and how to show it."""
+
+    name: str
+    #: as a person reads it: BLEU, accuracy
+    label: str
+    #: what one point of it is called in a sentence: BLEU, points
+    unit: str
+    #: what results are multiplied by: 100 for shares
+    factor: float
+    digits: int
+    higher: bool
+    split: str
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A mean over seeds; σ and interval are None below two seeds."""
+
+    mean: float
+    std: float | None
+    n: int
+    low: float | None
+    high: float | None
+    #: how the interval was made: t, bootstrap; empty where there is none
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row against its baseline, paired by seed."""
+
+    baseline: str
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    t_p: float | None
+    permutation_p: float | None
+    #: the smallest p that the permutation test can give with so many seeds
+    floor: float | None
+    #: share of pairs of seeds in which the row was better
+    improvement: float | None
+    #: the smallest difference that so many seeds see four times in five; None below two
+    detectable: float | None
+    #: what these seeds can show, in a sentence
+    power: str
+    #: the t test's p after Holm over the report's table
+    holm_p: float | None = None
+    #: "better", "worse", or empty where noise explains it
+    verdict: str = ""
+    #: *, **, *** ; empty too where the exact test could never say it
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The paper's number beside ours."""
+
+    table: str
+    mean: float
+    std: float | None
+    epoch: float | None
+    #: ours minus the paper's
+    difference: float | None
+    #: whether our interval reaches the paper's mean ± σ; None where we have no interval
+    within: bool | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Runs that differ by seed alone."""
+
+    label: str
+    axes: tuple[tuple[str, str], ...]
+    #: what its colour goes by: the recipe, or all axes where there is none
+    series: str
+    #: values of the axes that are not a recipe, as text; rows of one setting are compared with each other
+    setting: str
+    baseline: bool
+    planned: int
+    #: runs whose loss became NaN, and those of them that left nothing to score
+    diverged: int
+    unscored: int
+    #: seed -> score, in the metric's unit
+    scores: dict[str, float]
+    statistic: Statistic | None
+    best: bool = False
+    #: mean epoch whose weights were scored
+    epoch: float | None = None
+    difference: Difference | None = None
+    paper: Beside | None = None
+    #: split and score -> statistic of what else was scored, and what the paper has for it
+    others: dict[str, Statistic] = field(default_factory=dict)
+    others_paper: dict[str, Beside] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A history over epochs: mean, and mean ± σ over seeds."""
+
+    series: str
+    label: str
+    epochs: tuple[int, ...]
+    mean: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place of a sweep."""
+
+    x: float
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A score against a number, a line for each series."""
+
+    #: what it is called in a title, and on the axis
+    name: str
+    axis: str
+    logarithmic: bool
+    lines: dict[str, tuple[Point, ...]]
+    #: line -> places of its colour and of its dashes; 0 is the baseline's colour, and no dashes
+    looks: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An embedding matrix at the start of training; numbers are those of the lowest seed."""
+
+    series: str
+    label: str
+    side: str
+    rows: int
+    dim: int
+    mean: float
+    std: float
+    min: float
+    max: float
+    #: σ as the model adds it to the positions, over their rms; None where positions are not added
+    ratio: float | None
+    counts: tuple[int, ...]
+    edges: tuple[float, ...]
+    #: share of types and of running tokens that the source has; None for random rows
+    types: float | None
+    tokens: float | None
+    kinds: dict[str, int]
+    #: σ that the paper prints for it
+    paper: float | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One sentence of the test set, as each row's lowest seed put it."""
+
+    number: int
+    source: str
+    reference: str
+    #: series -> what came out
+    outputs: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text of a table, and whether it stands out."""
+
+    text: str
+    strong: bool = False
+    #: marks and counts, set behind the number so that numbers stay in line
+    after: str = ""
+    #: where on the page it leads
+    link: str = ""
+
+    def __str__(self) -> str:
+        space = " " if self.after.startswith("(") else ""
+        return f"{self.text}{space}{self.after}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column names, and rows of as many cells; the first column holds words, the others numbers."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    #: so many columns from the left are words
+    words: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """One block of an experiment."""
+
+    name: str
+    task: str
+    metric: Metric
+    #: why it was not run, if so
+    missing: str
+    #: table, task, embedding
+    paper: tuple[str, ...]
+    rows: tuple[Row, ...]
+    answer: str
+    notes: tuple[str, ...]
+    #: name of a history -> a curve for each row
+    curves: dict[str, tuple[Curve, ...]]
+    sweep: Sweep | None
+    shapes: tuple[Shape, ...]
+    examples: tuple[Example, ...]
+    #: names of sources -> what they are and whom they stand in for
+    sources: tuple[tuple[str, str], ...]
+    #: name of a score -> how it was computed
+    signatures: dict[str, str]
+    #: settings that all of its runs share
+    settings: dict[str, str]
+    #: what was measured where nothing is trained (Tables 2, 4, 6, 8)
+    measured: Table | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the runs took."""
+
+    runs: int
+    planned: int
+    #: all of `shares`
+    seconds: float
+    #: a run's key -> its share of the seconds that it and those beside it took
+    shares: dict[str, float]
+    #: what the experiment's file says that it takes
+    expected: str
+    devices: tuple[str, ...]
+    versions: dict[str, str]
+    commits: tuple[str, ...]
+    finished: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole report."""
+
+    name: str
+    title: str
+    question: str
+    baseline: str
+    answer: str
+    #: what limits the answer: few seeds, missing runs, stand-ins
+    caveats: tuple[str, ...]
+    notes: tuple[str, ...]
+    #: recipes that appear -> what they are
+    recipes: dict[str, str]
+    #: series in a fixed order: a colour each
+    series: tuple[str, ...]
+    parts: tuple[Part, ...]
+    cost: Cost
+    commands: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON values."""
+        return asdict(self)

@@ -1,0 +1,133 @@
+"""Small files of results: what goes in comes out, into the same report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.reports.compact import read_compact, write_compact
+from embinit.reports.examples import Known
+from embinit.reports.markdown import markdown
+from embinit.reports.page import page
+from embinit.reports.results import document, main, read_results
+from embinit.reports.summary import summarize
+from tests.reports import made
+from tests.reports.test_writers import HOSTILE
+
+
+def texts(spec: object, split: str) -> Known:
+    return Known([f"quelle {i}" for i in range(6)], made.SENTENCES)
+
+
+def test_the_report_of_a_small_file_is_the_report_of_the_runs(tmp_path: Path) -> None:
+    block, other = made.block(), made.block("SST-2", task="sst2")
+    found = made.results(block, other)
+    lost = block.runs[7].spec
+    found[lost.key] = made.result(lost, 0.0, diverged=True)
+    del found[block.runs[8].spec.key]
+    asked = made.experiment(block, other, notes=("a note",), cost="2 minutes")
+    whole = summarize(asked, found, texts=texts, file="experiments/x.toml")
+    write_compact(asked, found, tmp_path / "x.json", "experiments/x.toml")
+    again = read_compact(tmp_path / "x.json").summary()
+    for one, two in zip(whole.parts, again.parts, strict=True):
+        assert one.rows == two.rows
+        assert one.answer == two.answer
+        assert one.notes == two.notes
+        assert not two.examples
+        assert one.settings == two.settings
+        assert one.signatures == two.signatures
+        for name, curves in one.curves.items():
+            for curve, rounded in zip(curves, two.curves[name], strict=True):
+                assert curve.label == rounded.label
+                assert rounded.mean == pytest.approx(curve.mean, rel=2e-3)
+        assert [(s.series, s.side, s.counts) for s in one.shapes] == [(s.series, s.side, s.counts) for s in two.shapes]
+    assert whole.cost == again.cost
+    assert (whole.answer, whole.caveats, whole.commands) == (again.answer, again.caveats, again.commands)
+    assert page(again)
+
+
+def test_a_file_is_small_has_a_line_a_run_and_no_sentence(tmp_path: Path) -> None:
+    block = made.block(seeds=range(10))
+    found = {key: replace(one, outputs={"test": one.outputs["test"] * 200}) for key, one in made.results(block).items()}
+    write_compact(made.experiment(block), found, tmp_path / "x.json")
+    content = (tmp_path / "x.json").read_text("utf-8")
+    assert len(content) < 60_000
+    assert content.count('\n{"axes"') == 40
+    assert "a girl in karate uniform" not in content
+    assert json.loads(content)["embinit results"] == 1
+
+
+def test_hostile_text_survives_a_small_file(tmp_path: Path) -> None:
+    block = replace(made.block(HOSTILE), sources=((HOSTILE, HOSTILE),))
+    asked = made.experiment(block, title=HOSTILE)
+    write_compact(asked, made.results(block), tmp_path / "x.json")
+    again = read_compact(tmp_path / "x.json")
+    assert again.experiment.title == HOSTILE
+    assert again.experiment.blocks[0].sources == ((HOSTILE, HOSTILE),)
+    assert again.experiment.blocks == asked.blocks
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "holds no results"),
+        ('{"embinit results": 99}', "another version"),
+        ('{"embinit results": 1, "blocks": [{}]}', "is damaged"),
+    ],
+)
+def test_a_file_that_is_none_is_said_in_a_sentence(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(EmbinitError, match=said):
+        read_compact(tmp_path / "x.json")
+    with pytest.raises(EmbinitError, match="cannot read"):
+        read_compact(tmp_path / "absent.json")
+
+
+# ---------------------------------------------------------------- RESULTS.md
+
+
+def written(folder: Path, seeds: int = 10) -> None:
+    block = made.block(seeds=range(seeds))
+    missing = made.block(
+        "IWSLT2017, mT5", task="iwslt2017", paper=("1", "iwslt2017", "mT5"), missing="needs the official files"
+    )
+    asked = made.experiment(block, missing, name="table1", title="Table 1")
+    write_compact(asked, made.results(block), folder / "table1.json", "experiments/paper/table1.toml")
+
+
+def test_results_are_one_document_from_the_files_alone(tmp_path: Path) -> None:
+    written(tmp_path / "results")
+    main([str(tmp_path / "results"), str(tmp_path / "RESULTS.md")])
+    text = (tmp_path / "RESULTS.md").read_text("utf-8")
+    assert "| Multi30k, GloVe (BLEU) | pretrained_xavier | **38.8 ± 0.4** | 38.7 ± 0.3 | Table 1 | +0.1 | yes |" in text
+    assert "needs the official files" in text
+    assert "![Table 1](results/figures/table1-1-curves.svg)" in text
+    assert "`embinit run experiments/paper/table1.toml`" in text
+    assert "about 162 GPU-hours" in text
+    assert str(tmp_path) not in text
+    before = {path: path.read_bytes() for path in (tmp_path / "results" / "figures").iterdir()}
+    main([str(tmp_path / "results"), str(tmp_path / "AGAIN.md")])
+    assert (tmp_path / "AGAIN.md").read_text("utf-8") == text
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_results_say_what_becomes_of_each_finding(tmp_path: Path) -> None:
+    written(tmp_path)
+    text = document(read_results(tmp_path))
+    assert "Finding 1" in text
+    assert "Confirmed: borne out in 1 of 1 case." in text
+    assert "Not tested." in text
+    with pytest.raises(EmbinitError, match="holds no results"):
+        read_results(tmp_path / "nothing")
+
+
+def test_markdown_of_a_small_file_is_that_of_the_runs(tmp_path: Path) -> None:
+    block = made.block()
+    asked, found = made.experiment(block), made.results(block)
+    write_compact(asked, found, tmp_path / "x.json")
+    assert markdown(read_compact(tmp_path / "x.json").summary()) == markdown(summarize(asked, found, shown={}))

@@ -1,0 +1,138 @@
+"""`embinit report` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from embinit.experiments.toml import read_experiment
+from tests.reports import made
+
+FILE = """
+title = "A small question"
+question = "Does it help?"
+
+[defaults]
+task = "captions"
+model.dim = 16
+model.heads = 2
+training.epochs = 4
+
+[sources.made]
+path = "vectors.txt"
+about = "made vectors"
+stands_in_for = "GloVe"
+dim = 16
+
+[[block]]
+name = "captions"
+source = "made"
+grid.recipe = ["xavier", "pretrained", "pretrained_xavier"]
+grid.seed = [1, 2, 3]
+"""
+
+
+def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "embinit", "report", *map(str, words)]
+    env = {**os.environ, "COLUMNS": "160"}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an experiment, and runs of all of it but one."""
+    (tmp_path / "small.toml").write_text(FILE)
+    (tmp_path / "vectors.txt").write_text("a " + " ".join("0.1" for _ in range(16)) + "\n")
+    (block,) = read_experiment(tmp_path / "small.toml").blocks
+    levels = {"xavier": 37.0, "pretrained": 30.0, "pretrained_xavier": 39.0}
+    for planned in block.runs[:-1]:
+        recipe = planned.axes[0][1]
+        made.result(planned.spec, levels[recipe] + made.noise(recipe, planned.spec.seed)).write(tmp_path / "runs")
+    return tmp_path
+
+
+def test_report_writes_the_page_and_prints_the_table_and_where_it_is(folder: Path) -> None:
+    done = run(folder, "small.toml")
+    assert done.returncode == 0, done.stderr
+    assert "A small question" in done.stdout
+    assert "(2/3)" in done.stdout
+    assert "1 run of 9 is missing." in done.stdout
+    assert "made: made vectors; stands in for GloVe" in done.stdout
+    assert "written: reports/small.html" in done.stdout
+    page = (folder / "reports" / "small.html").read_text("utf-8")
+    assert "stands in for GloVe" in page
+    assert "embinit run small.toml" in page
+
+
+def test_formats_go_into_a_folder_and_one_into_a_file(folder: Path) -> None:
+    done = run(folder, "small.toml", "--format", "md,csv,tex,json,svg", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "small-1-curves.svg", "small.csv", "small.json", "small.md", "small.tex",
+    ]  # fmt: skip
+    assert json.loads((folder / "out" / "small.json").read_text("utf-8"))["name"] == "small"
+    for name in ("small.md", "small.tex"):
+        assert "stands in for GloVe" in (folder / "out" / name).read_text("utf-8")
+    assert run(folder, "small.toml", "-o", "table.md").returncode == 0
+    assert (folder / "table.md").read_text("utf-8").startswith("# A small question")
+
+
+def test_json_is_json_alone(folder: Path) -> None:
+    done = run(folder, "small.toml", "--json")
+    assert json.loads(done.stdout)["parts"][0]["rows"][0]["series"] == "xavier"
+    assert done.stderr == ""
+
+
+def test_a_small_file_gives_the_same_report(folder: Path) -> None:
+    assert run(folder, "small.toml", "--format", "results", "-o", "results/small.json").returncode == 0
+    before = json.loads(run(folder, "small.toml", "--json").stdout)
+    after = json.loads(run(folder, "results/small.json", "--json").stdout)
+    assert after["answer"] == before["answer"]
+    assert after["commands"] == before["commands"]
+    assert after["parts"][0]["rows"] == before["parts"][0]["rows"]
+
+
+def test_nothing_run_is_a_report_too(folder: Path) -> None:
+    done = run(folder, "small.toml", "--runs", "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert "Nothing has been run yet." in done.stdout
+
+
+def test_a_report_needs_neither_torch_nor_an_extra(folder: Path) -> None:
+    blocked = ("torch", "transformers", "matplotlib", "sacrebleu", "scipy", "spacy", "tokenizers")
+    code = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+sys.argv = ["embinit", "report", "small.toml", "--format", "html,md,csv,tex,json,results"]
+from embinit.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "reports" / "small.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("small.toml", "--format", "htm"), "unknown format 'htm'; did you mean 'html'?"),
+        (("small.toml", "-o", "x.docx"), "cannot tell a format from x.docx"),
+        (("small.toml", "--format", "md,csv", "-o", "x.md"), "x.md is one file, but 2 formats"),
+        (("absent.toml",), "cannot read absent.toml"),
+        (("absent.json",), "cannot read absent.json"),
+    ],
+)
+def test_wrong_words_are_one_sentence(folder: Path, words: tuple[str, ...], said: str) -> None:
+    done = run(folder, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
