@@ -5,10 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 
-.PHONY: demo test test-all check bench format clean
+.PHONY: demo test test-all check bench results format clean
 
-demo: $(READY)  ## inspect generated vectors, and make an embedding layer from them
-	$(BIN)/python -m embinit demo --out build/demo
+demo: $(READY)  ## train a small translator from four starts x three seeds, and report on it
+	$(BIN)/python -m embinit run experiments/demo.toml --runs build/demo/runs
+	$(BIN)/python -m embinit report experiments/demo.toml --runs build/demo/runs --out build/demo
+
+results: $(READY)  ## RESULTS.md and its figures from results/
+	$(BIN)/python -m embinit.reports.results results RESULTS.md
 
 test: $(READY)  ## the tests, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -q -m "not long"
