@@ -136,6 +136,14 @@ def test_stale_are_runs_that_no_file_names(made: Made, tmp_path: Path) -> None:
     assert stale([*others, made.experiment], runs) == []
 
 
+def test_runs_are_not_stale_because_their_data_is_not_here(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    unresolved = [read_experiment(made.file, Places())]
+    assert all(block.missing for block in unresolved[0].blocks)
+    assert stale(unresolved, runs) == []
+    assert removable(unresolved, runs)["stale"] == []
+
+
 def test_cleaning_leaves_what_is_named_and_what_is_at_work(made: Made, tmp_path: Path) -> None:
     runs, plan = copied(made, tmp_path), read_jobs(made.jobs).jobs
     idle, busy = Group((plan[0],)), Group((plan[1],))

@@ -14,7 +14,7 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.jobs import Job
 from embinit.experiments.locks import Owner, holder
 from embinit.experiments.processes import cores
-from embinit.experiments.store import is_done, stored
+from embinit.experiments.store import is_done, said, stored
 from embinit.prepared.reading import open_prepared
 
 
@@ -102,9 +102,13 @@ def _lines(name: str, block: Block, runs: Path, state: State) -> list[Line]:
 
 
 def stale(experiments: Sequence[Experiment], runs: Path) -> list[Path]:
-    """Return finished runs that none of these experiments names."""
-    named = {planned.spec.key for one in experiments for block in one.blocks for planned in block.runs}
-    return [path for path, _ in stored(runs) if path.name not in named]
+    """Return finished runs that none of these experiments names.
+
+    Where data or vectors are not here, a run is named by everything else that its spec says: none is lost to a lost folder.
+    """
+    specs = [planned.spec for one in experiments for block in one.blocks for planned in block.runs]
+    named = {spec.key for spec in specs}
+    return [path for path, spec in stored(runs) if not named & {path.name, *said(spec)}]
 
 
 def estimate(jobs: Sequence[Job], runs: Path, members: int | None, device: str) -> Estimate:

@@ -9,7 +9,7 @@ from pathlib import Path
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.results import Result, read_result
-from embinit.experiments.spec import Spec, digest, from_json
+from embinit.experiments.spec import Spec, from_json
 
 
 def results_of(experiment: Experiment, runs: Path) -> dict[str, Result]:
@@ -20,23 +20,28 @@ def results_of(experiment: Experiment, runs: Path) -> dict[str, Result]:
     """
     planned = {planned.spec.key: planned.spec for block in experiment.blocks for planned in block.runs}
     found = {key: read_result(runs / key) for key in planned if is_done(runs / key)}
-    open_specs = {key: spec for key, spec in planned.items() if key not in found and not spec.resolved}
-    if open_specs:
-        found.update(_by_what_they_say(open_specs, runs))
+    unresolved = [key for key, spec in planned.items() if key not in found and not spec.resolved]
+    if unresolved:
+        found.update(_by_what_they_say(unresolved, runs))
     return {key: found[key] for key in planned if key in found}
 
 
-def _by_what_they_say(specs: dict[str, Spec], runs: Path) -> dict[str, Result]:
+def _by_what_they_say(keys: list[str], runs: Path) -> dict[str, Result]:
     candidates: dict[str, list[Path]] = {}
     for path, spec in stored(runs):
-        for dim in (True, False):
-            candidates.setdefault(digest(spec.blank(dim).as_json()), []).append(path)
+        for key in said(spec):
+            candidates.setdefault(key, []).append(path)
     found = {}
-    for key, spec in specs.items():
-        results = [read_result(path) for path in candidates.get(digest(spec.as_json()), [])]
+    for key in keys:
+        results = [read_result(path) for path in candidates.get(key, [])]
         if results:
             found[key] = max(results, key=lambda result: str(result.run.get("finished", "")))
     return found
+
+
+def said(spec: Spec) -> list[str]:
+    """Return the keys that a file gives a run where it is read without its data: with the dimension, and without."""
+    return [spec.blank(dim).key for dim in (True, False)]
 
 
 def stored(runs: Path) -> Iterator[tuple[Path, Spec]]:

@@ -23,6 +23,7 @@ from embinit.prepared.reading import Prepared
 from embinit.training import checkpoint as checkpoints
 from embinit.training.batches import Batches, Numbers, Rooms
 from embinit.training.evaluation import Validation
+from embinit.training.fit import check_fit
 from embinit.training.options import Training
 from embinit.training.step import Trainer
 
@@ -333,25 +334,6 @@ def _checksum(array: npt.NDArray[Any] | None) -> int | None:
 def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
     found = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
     return {side: weight.clone() for side, weight in found.items()} if copy else found
-
-
-def check_fit(prepared: Prepared, architecture: Architecture) -> None:
-    """Raise where a model is not made for a task: a wrong size would read another member's rows."""
-    sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
-    if prepared.task != architecture.task or sizes != architecture.vocabularies:
-        raise EmbinitError(
-            f"{prepared.path} is a {prepared.task} with vocabularies of {sizes}, the model is made for a "
-            f"{architecture.task} with {architecture.vocabularies}"
-        )
-    labels = len(prepared.manifest["labels"])
-    if prepared.task == "classification" and labels != architecture.classes:
-        raise EmbinitError(f"{prepared.path} has {labels} labels, the model {architecture.classes} classes")
-    longest = max(side["longest"] for split in prepared.manifest["splits"].values() for side in split["sides"].values())
-    if longest + 2 > architecture.length:
-        raise EmbinitError(
-            f"{prepared.path} has a sentence of {longest} tokens, with <bos> and <eos> {longest + 2}; "
-            f"the model's length is {architecture.length}"
-        )
 
 
 def _better(member: Trained, record: dict[str, float]) -> bool:
