@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from embinit.models import decoding
 from embinit.models.architecture import Architecture
 from embinit.models.decoding import beam, greedy
 from embinit.models.model import Stack
@@ -115,7 +116,12 @@ def next_log_probabilities(model: Stack, source: Tensor, i: int, j: int, words: 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_greedy_search_is_the_step_by_step_reference(kind: str, norm: str) -> None:
+@pytest.mark.parametrize("asked", [2, 8])
+def test_greedy_search_is_the_step_by_step_reference(
+    kind: str, norm: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Asked often enough, the search goes on with the one sentence that has not ended.
+    monkeypatch.setattr(decoding, "_ASKED", asked)
     model = sharp(architecture(positions=kind, norm=norm))
     source, place = batch(LENGTHS, SOURCE)
     limits = torch.tensor([[7, 3, 10], [0, 9, 5]])

@@ -58,6 +58,7 @@ def main(words: list[str] | None = None) -> int:
                 given.out,
                 device=given.device,
                 members=given.members,
+                workers=given.workers,
                 every=given.every,
                 watch=watch,
                 stopping=stopping,

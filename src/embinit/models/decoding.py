@@ -11,6 +11,9 @@ from embinit.models.layers import headed, linear
 from embinit.models.model import Stack
 from embinit.models.packing import Layout, padded
 
+#: Asking the device what is done costs a wait, so it is asked only after so many tokens.
+_ASKED = 8
+
 
 @dataclass
 class _Cache:
@@ -40,14 +43,17 @@ class _Search:
         sources, targets = [], []
         for layer in range(stack.architecture.layers):
             keys, values = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
-            sources.append((headed(padded(keys, place), heads), headed(padded(values, place), heads)))
+            # In one piece, or every step would copy them to make its products.
+            own = (headed(padded(one, place), heads).contiguous() for one in (keys, values))
+            sources.append((next(own), next(own)))
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
             dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
             targets.append((memory.new_zeros(shape, dtype=dtype), memory.new_zeros(shape, dtype=dtype)))
         self.cache = _Cache(sources, targets, place.mask)
+        self._output = stack.padded_output(stack.dtype)
 
     def step(self, ids: Tensor, at: int) -> Tensor:
-        """Return log probabilities (members, sentences, vocabulary) of what follows ids (members, sentences)."""
+        """Return logits (members, sentences, vocabulary) of what follows ids (members, sentences)."""
         values = self._embedded(ids, at)
         for layer in range(self.stack.architecture.layers):
             name = f"decoder.{layer}"
@@ -56,7 +62,15 @@ class _Search:
             mixed = self._cross_attention(self.reader.entering(values, f"{name}.cross"), layer)
             values = self.reader.leaving(values, mixed, f"{name}.cross", f"{name}.cross.out")
             values = self.reader.feedforward(values, name)
-        return self.stack.output(self.reader.norm(values, "decoder.norm")).float().log_softmax(dim=-1)
+        weight, bias = self._output
+        logits = torch.baddbmm(bias[:, None], self.reader.norm(values, "decoder.norm"), weight)
+        return logits[..., : self.stack.architecture.outputs]
+
+    def keep(self, chosen: Tensor) -> None:
+        """Go on with these sentences of each member alone, (members, sentences that are left)."""
+        members, sentences = len(chosen), len(self.cache.mask) // len(chosen)
+        first = torch.arange(members, device=chosen.device)[:, None] * sentences
+        self.cache = self.cache.reordered((first + chosen).flatten())
 
     def _embedded(self, ids: Tensor, at: int) -> Tensor:
         one, nothing = torch.ones_like(ids), torch.zeros_like(ids)
@@ -101,14 +115,22 @@ def greedy(stack: Stack, source: Tensor, place: Layout, limits: Tensor, begin: i
     ids = torch.full_like(limits, begin)
     done = torch.zeros_like(limits, dtype=torch.bool)
     result = torch.full((*limits.shape, length), end, dtype=torch.int64, device=limits.device)
+    sentence = torch.arange(limits.shape[1], device=limits.device).expand_as(limits)
     for at in range(length):
         ids = search.step(ids, at).argmax(dim=-1)
         ids = torch.where(done | (limits <= at), end, ids)
-        result[:, :, at] = ids
+        result[:, :, at].scatter_(1, sentence, ids)
         done |= ids == end
-        # Asking the device costs a wait, so it is asked only now and then.
-        if at % 8 == 7 and bool(done.all()):
+        if at % _ASKED != _ASKED - 1:
+            continue
+        left = int((~done).sum(dim=1).max())
+        if left == 0:
             break
+        if left <= ids.shape[1] // 2:
+            # A few sentences are often much longer than the rest: no work on those that have ended.
+            chosen = done.byte().argsort(dim=1, stable=True)[:, :left]
+            search.keep(chosen)
+            ids, done, limits, sentence = (one.gather(1, chosen) for one in (ids, done, limits, sentence))
     return result
 
 
@@ -137,7 +159,7 @@ def beam(
     result = torch.full((rows, width, length), end, dtype=torch.int64, device=device)
     flat_limits = limits.flatten()[:, None]
     for at in range(length):
-        following = search.step(ids.view(members, -1), at).view(rows, width, -1)
+        following = search.step(ids.view(members, -1), at).float().log_softmax(dim=-1).view(rows, width, -1)
         vocabulary = following.shape[-1]
         only_end = torch.full((vocabulary,), float("-inf"), device=device)
         only_end[end] = 0.0

@@ -96,17 +96,24 @@ class Stack(nn.Module):
 
     def output(self, values: Tensor) -> Tensor:
         """Return logits (members, rows, outputs)."""
-        return torch.baddbmm(self.weights["output.bias"][:, None].to(values.dtype), values, self._output_weight(values))
+        bias = self.weights["output.bias"][:, None].to(values.dtype)
+        return torch.baddbmm(bias, values, self._output_weight(values.dtype))
 
     def unbiased_output(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits without their bias, as wide as tensor cores like (an odd width costs them thrice), and the bias."""
-        weight = self._output_weight(values)
+        weight = self._output_weight(values.dtype)
         return torch.bmm(values, nn.functional.pad(weight, (0, -weight.shape[-1] % 8))), self.weights["output.bias"]
 
-    def _output_weight(self, values: Tensor) -> Tensor:
+    def padded_output(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return the output layer's weight and bias, as wide as tensor cores like; what is beyond is never likely."""
+        weight, bias = self._output_weight(dtype), self.weights["output.bias"].to(dtype)
+        beyond = -weight.shape[-1] % 8
+        return nn.functional.pad(weight, (0, beyond)), nn.functional.pad(bias, (0, beyond), value=float("-inf"))
+
+    def _output_weight(self, dtype: torch.dtype) -> Tensor:
         tied = self.architecture.tied
         weight = self.weights["target.embedding"].transpose(1, 2) if tied else self.weights["output.weight"]
-        return weight.to(values.dtype)
+        return weight.to(dtype)
 
     def translate(
         self,
