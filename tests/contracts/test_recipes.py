@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from embinit.errors import EmbinitError
 from embinit.hosts import host, names
 from embinit.recipes.fills import FILLS
 from embinit.recipes.recipe import named, recipe
@@ -13,7 +14,11 @@ from embinit.seeds import stream
 from embinit.types import Aligned
 
 #: Parameters for steps that need some.
-_ARGUMENTS = {"scale": ["to=xavier", "std=0.1", "ratio=0.4", "to=inverse_sqrt_d", "to=host"], "pca": ["keep=7"]}
+_ARGUMENTS = {
+    "scale": ["to=xavier", "std=0.1", "ratio=0.4", "to=inverse_sqrt_d", "to=host"],
+    "pca": ["keep=7"],
+    "free": ["dims=7"],
+}
 
 PIPELINES = [
     *(name for name, kind in STEPS.items() if kind.base),
@@ -76,6 +81,17 @@ def test_a_fill_never_changes_found_rows(fill: str, aligned: Aligned) -> None:
     assert (matrix[aligned.found] == usual[aligned.found]).all()
     assert np.isfinite(matrix).all()
     assert (matrix == recipe("pretrained_xavier", fill)(aligned, stream(1, "matrix"))).all()
+
+
+@pytest.mark.parametrize("name", [name for name, kind in STEPS.items() if not kind.base])
+def test_what_may_follow_free_leaves_its_columns_free(name: str, aligned: Aligned) -> None:
+    for argument in _ARGUMENTS.get(name, [""]):
+        spec = f"pretrained | center | free dims=8 | {name} {argument}"
+        if STEPS[name].keeps_zeros:
+            assert not recipe(spec)(aligned, stream(1, "matrix"))[:, -8:].any()
+        else:
+            with pytest.raises(EmbinitError, match=f"{name} must come before free; after it, only scale and row_norm"):
+                recipe(spec)
 
 
 @EVERY

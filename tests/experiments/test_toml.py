@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Experiment
+from embinit.experiments.fields import setting_fields
+from embinit.experiments.spec import LATER, from_json
 from embinit.experiments.toml import read_draft, read_experiment
+from embinit.models.architecture import Architecture
+from embinit.training.options import Training
 from tests.experiments.made import BLOCK, HEAD, written
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +47,44 @@ def test_every_default_is_filled_in_and_the_rate_is_the_tasks(tmp_path: Path) ->
     assert [name for name, _ in one.sides] == ["source", "target"]
     assert [name for name, _ in other.sides] == ["text"]
     assert read(tmp_path, blocks, head).blocks[1].score == "accuracy"
+
+
+def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
+    """The first names are those of before there was `position_dims`."""
+    lines = ("", "model.position_dims = 0\n", "model.position_dims = 4\n")
+    plain, zero, four = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
+    assert plain == ["897a03c434ee3466", "83bb70100eb90118", "a9d96fc409b88703", "652afee65cc24903"]
+    assert zero == plain
+    assert not set(four) & set(plain)
+
+
+def test_later_settings_are_settings_at_their_defaults() -> None:
+    hints = setting_fields()
+    for name, value in LATER.items():
+        part, _, field = name.partition(".")
+        assert name in hints
+        assert getattr({"model": Architecture, "training": Training}[part], field) == value
+
+
+def test_dimensions_of_positions_are_checked_where_the_dimension_is_not_known_yet(tmp_path: Path) -> None:
+    block = '[[block]]\nname = "x"\nsource = "other"\nmodel.heads = 1\nmodel.position_dims = '
+    (run,) = read(tmp_path, f"{block}128\n").blocks[0].runs
+    assert dict(run.spec.model)["position_dims"] == 128
+    with pytest.raises(EmbinitError, match="position_dims is 7; 0 or an even number"):
+        read(tmp_path, f"{block}7\n")
+
+
+def test_a_committed_result_is_still_named_by_its_file() -> None:
+    """Runs of the engine's experiment were made before there were later settings."""
+    content = json.loads((ROOT / "results" / "engine.results.json").read_text("utf-8"))
+    planned = {
+        run.spec.blank(dim=False).key
+        for block in read_experiment(ROOT / "experiments/engine.toml").blocks
+        for run in block.runs
+    }
+    bases = [from_json(block["base"]).blank(dim=False).key for block in content["blocks"]]
+    assert bases
+    assert set(bases) <= planned
 
 
 def test_a_sides_own_setting_comes_before_the_plain_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def computed(
 ) -> list[Tensor]:
     """Return every member's loss, and the gradient of every weight."""
     monkeypatch.setattr(fused, "usable", lambda _: kernels)
-    a = architecture(dropout=0.2, dim=24, layers=1, **changes)
+    a = architecture(**{"dropout": 0.2, "dim": 24, "layers": 1, **changes})
     model = Stack(a, [member(a, 1), member(a, 2)], dtype=dtype)
     (source, there), (target, place) = (batch(LENGTHS, rows, longest=20) for rows in (SOURCE, TARGET))
     if model.architecture.task == "translation":
@@ -61,6 +61,18 @@ def test_kernels_give_what_plain_torch_gives(changes: dict[str, object], monkeyp
     plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
     kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
     assert len(plain) == len(kernels) > 15
+    for expected, found in zip(plain, kernels, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("changes", [{}, {"positions": "alibi"}, {"positions": "rotary"}], ids=str)
+def test_wide_heads_are_read_in_parts(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A head of 36 has room for 64 numbers: four parts, the last of them empty.
+    changes = {**changes, "dim": 72, "heads": 2}
+    plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
+    monkeypatch.setattr(fused, "_WHOLE", 0)
+    monkeypatch.setattr(fused, "_PART", 16)
+    kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
 

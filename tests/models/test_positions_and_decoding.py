@@ -8,12 +8,14 @@ import torch
 from torch import Tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from embinit.errors import EmbinitError
 from embinit.models import decoding
 from embinit.models.architecture import Architecture
 from embinit.models.decoding import beam, greedy
-from embinit.models.model import Stack
+from embinit.models.model import Member, Stack
 from embinit.models.packing import layout
-from embinit.models.positions import attention_positions, relative_buckets
+from embinit.models.positions import added_table, attention_positions, relative_buckets
+from embinit.positions import sinusoidal
 from tests.models.made import SOURCE, TARGET, architecture, batch, member, stack
 
 KINDS = ["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
@@ -76,6 +78,49 @@ def test_alibi_for_ten_heads_interleaves_as_its_authors_do() -> None:
 def test_a_learned_gain_starts_as_plain_sinusoids() -> None:
     plain, gained = (stack(architecture(task="classification", positions=kind), 1) for kind in ("sinusoidal", "gained"))
     assert torch.equal(logits(plain, [5, 6, 7]), logits(gained, [5, 6, 7]))
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "gained", "shuffled"])
+def test_positions_in_dimensions_of_their_own_touch_no_other(kind: str) -> None:
+    a = architecture(task="classification", positions=kind, position_dims=6)
+    table = added_table(a)
+    assert table is not None
+    assert not table[:, :10].any()
+    six = architecture(task="classification", positions=kind, dim=6, heads=2)
+    assert torch.equal(table[:, 10:], added_table(six))  # type: ignore[arg-type]
+    assert not torch.allclose(logits(stack(a, 1), [5, 6, 7, 8]), logits(stack(a, 1), [8, 6, 5, 7]), atol=1e-5)
+
+
+def test_rows_and_positions_apart_are_both_read_exactly_from_their_sum() -> None:
+    """Rows that leave the last dimensions free stand in the sum as they were, and so do the positions."""
+    a = architecture(task="classification", position_dims=6)
+    rows = member(a, 1).matrices[0].copy()
+    rows[:, 10:] = 0
+    model = Stack(a, [Member(1, (rows,))])
+    ids, place = batch([[5, 4]], SOURCE)
+    summed = model.embed("text", ids, place, model.reader(None))[0, :9]
+    assert torch.equal(summed[:, :10], torch.from_numpy(rows)[ids[0, :9], :10] * 4)
+    assert torch.equal(summed[:, 10:], model.table[[0, 1, 2, 3, 4, 0, 1, 2, 3], 10:])
+
+
+def test_positions_in_all_dimensions_are_the_default() -> None:
+    for kind in ("sinusoidal", "shuffled"):
+        plain, all_of_them = (added_table(architecture(positions=kind, position_dims=dims)) for dims in (0, 16))
+        assert torch.equal(plain, all_of_them)  # type: ignore[arg-type]
+    assert torch.equal(added_table(architecture()), torch.from_numpy(sinusoidal(40, 16)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("sinusoidal", "gained", "shuffled")])
+def test_other_positions_have_no_dimensions_of_their_own(kind: str) -> None:
+    with pytest.raises(EmbinitError, match=f"for sinusoidal, gained and shuffled positions, not for {kind}"):
+        architecture(positions=kind, position_dims=6)
+    assert architecture(positions=kind, position_dims=0).positions == kind
+
+
+@pytest.mark.parametrize("dims", [-2, 1, 7, 18])
+def test_dimensions_of_positions_are_an_even_number_that_fits(dims: int) -> None:
+    with pytest.raises(EmbinitError, match=f"position_dims is {dims}; 0 or an even number from 2 to 16 is needed"):
+        architecture(position_dims=dims)
 
 
 def test_tied_and_normed_embeddings() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from embinit.errors import EmbinitError
 from embinit.hosts import host
+from embinit.recipes.fills import FILLS
 from embinit.recipes.recipe import Recipe, Step, named, recipe
 from embinit.seeds import stream
 from embinit.types import Aligned, Matrix
@@ -95,6 +96,60 @@ def test_all_but_the_top_and_pca_take_directions_away(aligned: Aligned) -> None:
         rows = made(spec, aligned)[aligned.found].astype(np.float64)
         widths = np.linalg.eigvalsh(np.cov(rows.T))
         assert (widths > 1e-6).sum() == left
+
+
+def test_free_turns_rows_into_their_axes_and_drops_the_narrowest(aligned: Aligned) -> None:
+    rows = aligned.rows.astype(np.float64)
+    turned = made("pretrained | free dims=0", aligned)[aligned.found].astype(np.float64)
+    assert turned @ turned.T == pytest.approx(rows @ rows.T, abs=1e-4)  # all angles and lengths are kept
+    widths = np.cov(turned.T)
+    assert np.abs(widths - np.diag(np.diag(widths))).max() < 1e-5
+    assert (np.diff(np.diag(widths)) <= 1e-6).all()  # widest first
+    left = made("pretrained | free dims=8", aligned)[aligned.found]
+    assert left[:, :16] == pytest.approx(turned[:, :16], abs=1e-6)
+    assert not left[:, 16:].any()
+    # the same differences between rows as pca leaves; only a part of the mean, shared by all, went too
+    kept = made("pretrained | pca keep=16", aligned)[aligned.found].astype(np.float64)
+    centered = [one - one.mean(axis=0) for one in (left.astype(np.float64), kept)]
+    assert centered[0] @ centered[0].T == pytest.approx(centered[1] @ centered[1].T, abs=1e-4)
+
+
+def test_the_axes_of_free_depend_on_found_rows_alone_and_have_their_signs_decided(aligned: Aligned) -> None:
+    turned = made("pretrained | free dims=8", aligned)[aligned.found]
+    missing = replace(aligned, vectors=np.where(aligned.found[:, None], aligned.vectors, 9).astype(np.float32))
+    assert (made("pretrained | free dims=8", missing)[aligned.found] == turned).all()
+    for seed in range(5):  # the same axes from another order of columns, which changes the signs that LAPACK gives
+        order = np.random.default_rng(seed).permutation(aligned.dim)
+        other = replace(aligned, vectors=np.ascontiguousarray(aligned.vectors[:, order]))
+        assert made("pretrained | free dims=8", other)[aligned.found] == pytest.approx(turned, abs=1e-4)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_filled_rows_leave_the_freed_columns_too(fill: str, aligned: Aligned) -> None:
+    matrix = made("pretrained | center | free dims=8 | scale to=xavier", aligned, fill=fill)
+    assert not matrix[:, 16:].any()
+    assert (~aligned.found).any()
+    assert matrix[~aligned.found, :16].any() == (fill != "zeros")
+
+
+def test_free_keeps_the_length_of_rows_at_one_scale(aligned: Aligned) -> None:
+    """σ counts the zeros, for found rows, filled rows and random ones."""
+    sigma = math.sqrt(2 / (len(aligned) + aligned.dim))
+    for spec in (
+        "pretrained | center mean=dimension | free dims=8 | scale to=xavier",
+        "xavier | free dims=8 | scale to=xavier",
+    ):
+        matrix = made(spec, aligned).astype(np.float64)
+        assert not matrix[:, 16:].any()
+        assert matrix[aligned.found].std() == pytest.approx(sigma, rel=0.01)
+        assert matrix[~aligned.found].std() == pytest.approx(sigma, rel=0.06)
+        assert matrix[:, :16].std() == pytest.approx(sigma * math.sqrt(24 / 16), rel=0.02)
+
+
+def test_free_needs_dimensions_that_are_there(aligned: Aligned) -> None:
+    for dims in (-1, 24):
+        with pytest.raises(EmbinitError, match=f"free dims={dims}: from 0 to 23 of the 24 dimensions"):
+            made(f"pretrained | free dims={dims}", aligned)
 
 
 def test_match_by_dimension(aligned: Aligned) -> None:

@@ -96,6 +96,14 @@ def measured_table(content: dict[str, Any]) -> Table:
                     Text(block["name"]), row["name"], f"{right:.0f}", str(row["asked"]), share, str(row["paper"])
                 )
         return made
+    if content["kind"] == "verdict":
+        made = table("block", "matrix", "ratio", "advice", right_from=2)
+        for block in content["blocks"]:
+            for row in block["rows"]:
+                absorbed = row["basis"]["absorbed"]
+                ratio = "–" if absorbed is None else number(absorbed["ratio"])
+                made.add_row(Text(block["name"]), row["side"], ratio, Text(row["verdict"]["advice"]))
+        return made
     made = table("block", "start", "matrix", "min", "max", "mean", "σ", right_from=3)
     for block in content["blocks"]:
         for row in block["rows"]:

@@ -35,6 +35,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            min=1,
+            metavar="N",
+            help="Only the first N seeds of each block: a first answer soon; the others are added whenever they run.",
+            show_default=False,
+        ),
+    ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -74,12 +84,14 @@ def command(
     """
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError
-    from embinit.experiments.planning import specs_of, write_plan
+    from embinit.experiments.planning import specs_of, with_first_seeds, write_plan
     from embinit.experiments.store import is_done
 
     _check_engine(engine, address, workers, device)
     where = planning.places_of(runs, work, data, vectors)
     resolved = planning.resolved_of(files, where, block)
+    if seeds is not None:
+        resolved = with_first_seeds(resolved, seeds)
     if dry_run:
         _dry(resolved, runs, device, members, json)
         return

@@ -11,7 +11,7 @@ import numpy as np
 from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
-from embinit.diagnosis.verdict import Verdict, as_dict, verdict
+from embinit.diagnosis.verdict import Basis, Verdict, as_dict, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
@@ -48,6 +48,8 @@ class Diagnosis:
     absorption: Absorption | None
     #: the same after the recipe that the verdict names, where that is another
     after: Absorption | None
+    #: the numbers that the verdict rests on
+    basis: Basis
     verdict: Verdict
 
     @property
@@ -95,7 +97,8 @@ def diagnose(
     others = distribution(matrix[~own]) if not own.all() else None
     coverage = aligned.coverage()
     missing_std = None if others is None or others.rows < 10 else others.std
-    opinion = verdict(spread, len(matrix), host, absorbed, shape, coverage, missing_std)
+    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std)
+    opinion = verdict(basis)
     if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
         opinion = replace(opinion, recipe=chosen.name if chosen.name in named() else str(chosen))
@@ -122,6 +125,7 @@ def diagnose(
         geometry=shape,
         absorption=absorbed,
         after=after,
+        basis=basis,
         verdict=opinion,
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -14,6 +15,8 @@ from embinit.diagnosis.geometry import Geometry
 from embinit.types import Host, xavier_std
 
 Severity = Literal["good", "note", "harm"]
+#: Where a verdict draws its lines: table -> name -> number, as in `verdict.toml`.
+Lines = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,41 @@ class Verdict:
     findings: tuple[Finding, ...]
 
 
+@dataclass(frozen=True)
+class Basis:
+    """What a verdict rests on, its lines aside: the same numbers with other lines may be another verdict."""
+
+    host: Host
+    #: of the whole matrix; the distribution is of those that the source had
+    rows: int
+    spread: Distribution
+    shape: Geometry
+    absorbed: Absorption | None
+    #: shares of types and, where counts are known, of running tokens
+    coverage: tuple[float, float | None]
+    #: σ of the rows that the source lacked; None where they are too few to tell
+    missing_std: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as plain JSON values; `basis_of` reads them."""
+        return asdict(self)
+
+
+def basis_of(content: Mapping[str, Any]) -> Basis:
+    """Return what `Basis.as_json` wrote, also after JSON made lists of its tuples."""
+    shape, absorbed = content["shape"], content["absorbed"]
+    types, tokens = content["coverage"]
+    return Basis(
+        host=Host(**content["host"]),
+        rows=int(content["rows"]),
+        spread=Distribution(**content["spread"]),
+        shape=Geometry(**{**shape, "outlier_dimensions": tuple(shape["outlier_dimensions"])}),
+        absorbed=None if absorbed is None else Absorption(**absorbed),
+        coverage=(types, tokens),
+        missing_std=content["missing_std"],
+    )
+
+
 @cache
 def limits() -> dict[str, dict[str, float]]:
     """Return the lines that the verdict draws, with what they rest on in the file."""
@@ -47,31 +85,24 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
 
 
-def verdict(
-    spread: Distribution,
-    rows: int,
-    host: Host,
-    absorbed: Absorption | None,
-    shape: Geometry,
-    coverage: tuple[float, float | None],
-    missing_std: float | None,
-) -> Verdict:
-    """Return the advice for rows of this distribution in a matrix of `rows` rows, with every finding."""
-    if absorbed is not None:
-        advice, headline, recipe, findings = _with_positions(absorbed, rows, spread.dim, host)
-        findings += _rounding(absorbed, host)
+def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
+    """Return the advice for a matrix of which these numbers are known, with every finding; by other lines where given."""
+    lines = limits() if lines is None else lines
+    if basis.absorbed is not None:
+        advice, headline, recipe, findings = _with_positions(basis, basis.absorbed, lines)
+        findings += _rounding(basis.absorbed, basis.host, lines["rounding"])
     else:
-        advice, headline, recipe, findings = _without_positions(spread, rows, host)
-    findings += _rows(spread, shape, coverage, missing_std, host)
+        advice, headline, recipe, findings = _without_positions(basis, lines["stream"])
+    findings += _rows(basis, lines["rows"])
     return Verdict(advice, headline, recipe, tuple(findings))
 
 
 _Opinion = tuple[str, str, str, list[Finding]]
 
 
-def _with_positions(absorbed: Absorption, rows: int, dim: int, host: Host) -> _Opinion:
-    line, ratio = limits()["ratio"], absorbed.ratio
-    target = _target(rows, dim, host)
+def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
+    line, ratio, host = lines["ratio"], absorbed.ratio, basis.host
+    target = _target(basis, line)
     told = (
         ""
         if absorbed.position_readout is None
@@ -85,47 +116,47 @@ def _with_positions(absorbed: Absorption, rows: int, dim: int, host: Host) -> _O
         else (f"; {percent(absorbed.neighbours_kept)} of nearest neighbours stay")
     )
     seen = f"scaled σ is {ratio:.3g} times the rms of the positions"
-    basis = (
+    taken = (
         ""
         if host.positions == "sinusoidal" and host.norm == "none"
         else (" (measured with sinusoids and post-LN; taken over to this model)")
     )
     if ratio > line["border"]:
         hidden = absorbed.position_readout is None or absorbed.position_readout < 0.5
-        text = f"{'positions are absorbed' if hidden else 'rows outweigh the positions'}: {seen}{told}{basis}"
+        text = f"{'positions are absorbed' if hidden else 'rows outweigh the positions'}: {seen}{told}{taken}"
         headline = (
             "Standardize these vectors: as they are the model will do worse than with Xavier's random ones, "
             f"for they {'absorb' if hidden else 'outweigh'} the positions."
         )
         return "standardize", headline, target, [Finding("harm", "absorption", text)]
     if ratio > line["good"]:
-        text = f"positions are still there, though weak: {seen}{told}{kept}{basis}"
+        text = f"positions are still there, though weak: {seen}{told}{kept}{taken}"
         headline = "Use these vectors as they are, or scale them lightly: they are near the range where meaning helps."
         return "as is or lightly scaled", headline, "pretrained", [Finding("note", "absorption", text)]
     if ratio >= line["buried"]:
-        text = f"rows and positions are of one size: {seen}{told}{kept}{basis}"
+        text = f"rows and positions are of one size: {seen}{told}{kept}{taken}"
         headline = "Use these vectors as they are: their scale fits the positions."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
-    text = f"positions drown the rows: {seen}{kept}{basis}"
+    text = f"positions drown the rows: {seen}{kept}{taken}"
     headline = "Enlarge these vectors: they do no harm, but their meaning drowns in the positions."
     recipe = f"pretrained | center | scale ratio={line['aim']}"
     return "enlarge", headline, recipe, [Finding("note", "absorption", text)]
 
 
-def _target(rows: int, dim: int, host: Host) -> str:
+def _target(basis: Basis, line: Mapping[str, float]) -> str:
     """Return the recipe that brings rows into the range: the paper's where Xavier's σ lies in it at this size."""
-    line = limits()["ratio"]
+    host, dim = basis.host, basis.spread.dim
     if host.positions != "sinusoidal":
         return "pretrained | center | scale to=host"
-    ratio = xavier_std(rows, dim) * host.multiplier(dim) / host.position_rms
+    ratio = xavier_std(basis.rows, dim) * host.multiplier(dim) / host.position_rms
     if line["buried"] <= ratio <= line["good"]:
         return "pretrained_xavier"
     return f"pretrained | center | scale ratio={line['aim']}"
 
 
-def _without_positions(spread: Distribution, rows: int, host: Host) -> _Opinion:
-    line = limits()["stream"]
-    own = host.initial_std(rows, spread.dim)
+def _without_positions(basis: Basis, line: Mapping[str, float]) -> _Opinion:
+    spread, host = basis.spread, basis.host
+    own = host.initial_std(basis.rows, spread.dim)
     ratio = spread.std / own
     seen = f"σ is {spread.std:.3g}, {ratio:.3g} times the {own:.3g} that {host.name} draws"
     note = (
@@ -142,8 +173,7 @@ def _without_positions(spread: Distribution, rows: int, host: Host) -> _Opinion:
     return "as is", headline, "pretrained", [Finding("good", "scale", note)]
 
 
-def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
-    line = limits()["rounding"]
+def _rounding(absorbed: Absorption, host: Host, line: Mapping[str, float]) -> list[Finding]:
     lost = {form: share for form, share in absorbed.rounding_loss.items() if share >= line["note"]}
     if not lost:
         return [Finding("good", "rounding", "no number format loses the positions at this scale")]
@@ -163,10 +193,9 @@ def _rounding(absorbed: Absorption, host: Host) -> list[Finding]:
     return [Finding(severity, "rounding", f"positions {word}: {listed}")]
 
 
-def _rows(
-    spread: Distribution, shape: Geometry, coverage: tuple[float, float | None], missing_std: float | None, host: Host
-) -> list[Finding]:
-    line = limits()["rows"]
+def _rows(basis: Basis, line: Mapping[str, float]) -> list[Finding]:
+    spread, shape, host = basis.spread, basis.shape, basis.host
+    coverage, missing_std = basis.coverage, basis.missing_std
     found: list[Finding] = []
 
     def say(severity: Severity, name: str, text: str) -> None:

@@ -9,6 +9,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.experiments.draft import FILE_SIDES, DraftBlock, DraftRun, DraftSide, kind_of, needs_source, sides_of
 from embinit.experiments.fields import GloveSettings, Problems, TaskSettings, checked
 from embinit.experiments.grid import Assignment, assignments, axes, filled, flat, settings, shown, without_effect
+from embinit.experiments.spec import LATER
 from embinit.experiments.tables import GENERATED, Tables
 from embinit.models.architecture import Architecture
 from embinit.training.options import Training
@@ -199,9 +200,15 @@ class _Block:
             return None
         decided = _DECIDED if dim is not None else (*_DECIDED, "dim")
         return (
-            tuple(sorted((name, value) for name, value in vars(made).items() if name not in decided)),
-            tuple(sorted(vars(trained).items())),
+            tuple(pair for pair in _held("model", vars(made)) if pair[0] not in decided),
+            _held("training", vars(trained)),
         )
+
+
+def _held(part: str, values: dict[str, Any]) -> Values:
+    """Return the values that a spec holds, by name: not those that came later and are as if they had not."""
+    later = {name for name in values if f"{part}.{name}" in LATER and values[name] == LATER[f"{part}.{name}"]}
+    return tuple(sorted((name, value) for name, value in values.items() if name not in later))
 
 
 def architecture(
@@ -210,7 +217,8 @@ def architecture(
     """Return the model that settings describe; sizes that are not known yet are made up, to check the rest."""
     vocabularies = sizes or ((8, 8) if kind == "translation" else (8,))
     heads = int(model.get("heads", Architecture.heads))
-    values = {**model, "dim": dim if dim is not None else 64 * max(1, heads)}
+    made_up = max(64, int(model.get("position_dims", 0))) * max(1, heads)
+    values = {**model, "dim": dim if dim is not None else made_up}
     return Architecture(task=kind, vocabularies=vocabularies, **values)  # type: ignore[arg-type]
 
 

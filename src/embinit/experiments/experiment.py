@@ -46,7 +46,7 @@ class Experiment:
     #: recipes are compared against this one
     baseline: str = "xavier"
     notes: tuple[str, ...] = field(default=())
-    #: `training`, or a measure that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4)
+    #: `training`, or a measure that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4), `verdict`
     kind: str = "training"
     #: what it took, as the file's head says
     cost: str = ""

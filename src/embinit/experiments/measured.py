@@ -1,4 +1,4 @@
-"""Measures that train nothing: distributions of matrices (Tables 2, 6, 8) and the analogy test (Table 4).
+"""Measures that train nothing: distributions of matrices (Tables 2, 6, 8), the analogy test (Table 4), verdicts.
 
 They are quick, so `embinit run` makes them anew each time; RUNS/measured/NAME.json has them.
 """
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from embinit.diagnosis.analogy import read_questions, table4
+from embinit.diagnosis.diagnose import diagnose
 from embinit.diagnosis.distribution import Distribution, distribution
+from embinit.diagnosis.verdict import as_dict
 from embinit.errors import EmbinitError
 from embinit.experiments.draft import Draft, DraftBlock
 from embinit.experiments.experiment import Block, Experiment, Planned
@@ -21,10 +23,13 @@ from embinit.experiments.matrices import aligned_of, dim_of, start_of
 from embinit.experiments.places import Places
 from embinit.experiments.planning import jobs_of
 from embinit.experiments.resolving import Resolved
+from embinit.experiments.spec import Spec
 from embinit.files import replacing
+from embinit.hosts import host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import recipe
 from embinit.seeds import stream
+from embinit.types import Host
 
 _DRAWS, _LENGTH = 30, 20
 #: Length of the position table in Table 6 (PAPER.md 2).
@@ -39,9 +44,11 @@ def measure(draft: Draft, experiment: Experiment, resolved: Resolved, runs: Path
         rows: list[dict[str, Any]] = []
         if not block.missing and experiment.kind == "distribution":
             rows = _distributions(block, resolved)
+        elif not block.missing and experiment.kind == "verdict":
+            rows = _verdicts(block, resolved)
         elif not block.missing:
             rows = _analogy(block, own, resolved, where)
-        head = {"name": block.name, "paper": list(block.paper), "sources": dict(block.sources)}
+        head = {"name": block.name, "paper": list(block.paper), "sources": dict(block.sources), "task": _task(block)}
         blocks.append({**head, "missing": block.missing, "rows": rows})
     content = {"name": experiment.name, "kind": experiment.kind, "title": experiment.title, "blocks": blocks}
     path = runs / "measured" / f"{experiment.name}.json"
@@ -62,6 +69,10 @@ def read_measured(runs: Path, name: str) -> dict[str, Any] | None:
     return content
 
 
+def _task(block: Block) -> str:
+    return block.runs[0].spec.task.name if block.runs else ""
+
+
 def _distributions(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
     """Return for each run what its matrices are like, as they are and × √D, and what the positions are."""
     rows = []
@@ -77,6 +88,31 @@ def _distributions(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
         table = asdict(distribution(sinusoidal(_POSITIONS, dim_of(block.runs[0].spec))))
         rows.append({"axes": {}, "positions": table})
     return rows
+
+
+def _verdicts(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
+    """Return what `embinit inspect` says of each source's rows as they are, and the numbers that it says so by."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for planned, job in zip(block.runs, jobs_of(resolved, [one.spec for one in block.runs]), strict=True):
+        spec, paths = planned.spec, dict(job.rows)
+        for name, side in spec.sides:
+            if side.source and (name, side.rows) not in rows:
+                vocabulary = resolved.tasks[spec.task.data].prepared.vocabularies[name]
+                aligned = aligned_of(side, paths[name], vocabulary, dim_of(spec))
+                as_is = recipe("pretrained", side.fill)
+                seen = diagnose(aligned, host=_host(spec, block.name), recipe=as_is, seed=spec.seed)
+                said = {"basis": seen.basis.as_json(), "verdict": as_dict(seen.verdict)}
+                rows[name, side.rows] = {"side": name, "source": side.source, "rows": side.rows, **said}
+    return list(rows.values())
+
+
+def _host(spec: Spec, block: str) -> Host:
+    """Return what the rows meet in a run's model: `embinit inspect`'s default, as far as the run has it otherwise."""
+    model = dict(spec.model)
+    if model["positions"] != "sinusoidal" or model.get("position_dims"):
+        raise EmbinitError(f"block {block}: a verdict needs model.positions = sinusoidal, added to all dimensions")
+    precision = dict(spec.training)["precision"]
+    return replace(host("tutorial"), scaled=bool(model["scaled"]), tied=bool(model["tied"]), numbers=precision)
 
 
 def _analogy(block: Block, own: DraftBlock, resolved: Resolved, where: Places) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from embinit.errors import EmbinitError
@@ -21,6 +22,19 @@ def specs_of(resolved: Resolved) -> list[Spec]:
                 if not block.missing:
                     found.update({planned.spec.key: planned.spec for planned in block.runs})
     return list(found.values())
+
+
+def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
+    """Return the experiments with the first so many seeds of each block alone."""
+    experiments = []
+    for experiment in resolved.experiments:
+        blocks = []
+        for block in experiment.blocks:
+            first = list(dict.fromkeys(planned.spec.seed for planned in block.runs))[:count]
+            runs = tuple(planned for planned in block.runs if planned.spec.seed in first)
+            blocks.append(replace(block, runs=runs))
+        experiments.append(replace(experiment, blocks=tuple(blocks)))
+    return replace(resolved, experiments=experiments)
 
 
 def jobs_of(resolved: Resolved, specs: list[Spec]) -> list[Job]:

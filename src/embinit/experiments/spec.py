@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 VERSION = 1
+#: Settings that came after runs had been named, each with the value that means what was done before: a spec leaves it
+#: out at that value, so that no run that is there is called anew.
+LATER: dict[str, Any] = {"model.position_dims": 0}
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Spec:
-    """One run. `model` and `training` hold only plain values, every default filled in."""
+    """One run. `model` and `training` hold only plain values, every default filled in but those of LATER."""
 
     task: Task
     #: `source` and `target` of a translation, `text` of a classification, in the model's order

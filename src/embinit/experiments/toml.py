@@ -17,7 +17,7 @@ from embinit.experiments.fields import Problems, SourceSettings, checked
 from embinit.experiments.places import Places, missing_of, places
 from embinit.experiments.tables import SHARED, read_tables
 
-KINDS = ("training", "distribution", "analogy")
+KINDS = ("training", "distribution", "analogy", "verdict")
 _TEXTS = ("title", "question", "baseline", "cost", "kind")
 _TOP = (*_TEXTS, "notes", "include", "defaults", "block", *SHARED)
 

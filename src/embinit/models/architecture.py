@@ -10,6 +10,8 @@ from embinit.errors import EmbinitError, check_choices
 Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
 #: Positions that are added to the embedding; the others go through attention.
 ADDED = ("sinusoidal", "learned", "gained", "shuffled")
+#: Those of them that are a fixed table of sinusoids.
+TABLED = ("sinusoidal", "gained", "shuffled")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Architecture:
     embedding_norm: bool = False
     positions: Positions = "sinusoidal"
     base: float = 10_000.0
+    #: the last dimensions, an even number, that sinusoids are added to, and to no other; 0: to all
+    position_dims: int = 0
     #: longest sentence, `<bos>` and `<eos>` included
     length: int = 256
     pooling: Literal["mean", "first", "max"] = "mean"
@@ -49,11 +53,22 @@ class Architecture:
             raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions")
         if self.positions == "rotary" and self.dim // self.heads % 2:
             raise EmbinitError(f"rotary positions need an even head dimension, not {self.dim // self.heads}")
+        if self.position_dims:
+            self._check_position_dims()
         expected = 2 if self.task == "translation" else 1
         if len(self.vocabularies) != expected:
             raise EmbinitError(f"a {self.task} has {expected} vocabularies, not {len(self.vocabularies)}")
         if not 0 <= self.dropout < 1:
             raise EmbinitError(f"dropout {self.dropout}; from 0 to below 1")
+
+    def _check_position_dims(self) -> None:
+        if self.positions not in TABLED:
+            kinds = f"{', '.join(TABLED[:-1])} and {TABLED[-1]}"
+            raise EmbinitError(f"position_dims is for {kinds} positions, not for {self.positions}")
+        if not 2 <= self.position_dims <= self.dim or self.position_dims % 2:
+            raise EmbinitError(
+                f"position_dims is {self.position_dims}; 0 or an even number from 2 to {self.dim} is needed"
+            )
 
     @property
     def outputs(self) -> int:

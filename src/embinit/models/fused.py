@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: sentences are short, and few programs should start for the long ones. Where one is longer, plain attention serves.
 _SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
 LONGEST = _SIZES[-1][0]
+#: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
+#: made of them; where there are more, they are read in parts of so many columns.
+_WHOLE, _PART = 8192, 32
 _ROWS = 16  # of a norm's backward pass that one program adds up
 
 
@@ -222,14 +225,16 @@ def _attend(
     q, k, v = _three(queries, others, dim)
     biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
     head = dim // heads
+    width = max(16, _power(head))
     longest = max(place.longest, there.longest)
     above, count = 0, place.lengths.numel() * heads
     for size, warps, each in _SIZES:
         kernel[(-(-count // each),)](
             *first, q, k, v, own, slopes if slopes is not None else own, *place.for_kernels, *there.for_kernels,
             *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, count, head**-0.5,
-            threshold, keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=max(16, _power(head)), BLOCK=size,
-            ABOVE=above, EACH=each, CAUSAL=causal, DROP=drop, ALIBI=slopes is not None, PRECISION=_precision(),
+            threshold, keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=width,
+            PART=width if size * width <= _WHOLE else min(width, _PART), BLOCK=size, ABOVE=above,
+            EACH=each, CAUSAL=causal, DROP=drop, ALIBI=slopes is not None, PRECISION=_precision(),
             num_warps=warps,
         )  # fmt: skip
         if size >= longest:

@@ -207,11 +207,10 @@ def relu_backward(
 
 @triton.jit
 def _shares(
-    q, k, queries, keys, local, head, heads, own_ptr, member, slopes_ptr, scale, threshold, i,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+    scores, queries, keys, local, head, heads, own_ptr, member, slopes_ptr, threshold, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
 ):  # fmt: skip
     """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
-    scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
     distance = i[None, :] - i[:, None]
     if ALIBI:
         scores -= tl.load(slopes_ptr + head) * tl.abs(distance).to(tl.float32)
@@ -231,48 +230,51 @@ def _shares(
 
 
 @triton.jit
-def _inputs(
-    q_ptr, k_ptr, v_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, member,
-    head, i, column, BIAS: tl.constexpr, HEAD: tl.constexpr,
+def _places(first, length, stride, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
+    """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
+    column = start + tl.arange(0, PART)
+    at = (first + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
+    return at, (i < length)[:, None] & (column < HEAD)[None, :]
+
+
+@triton.jit
+def _part(
+    ptr, bias_ptr, first, length, stride, member, head, i, start,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """Return a sentence's queries, keys and values, and where they stand."""
-    inside = (column < HEAD)[None, :]
-    there, those = (i < queries)[:, None] & inside, (i < keys)[:, None] & inside
-    q_at = (first + i).to(tl.int64)[:, None] * q_stride + head * HEAD + column[None, :]
-    k_at = (other + i).to(tl.int64)[:, None] * k_stride + head * HEAD + column[None, :]
-    q = tl.load(q_ptr + q_at, mask=there, other=0.0).to(tl.float32)
-    k = tl.load(k_ptr + k_at, mask=those, other=0.0).to(tl.float32)
-    v = tl.load(v_ptr + k_at, mask=those, other=0.0).to(tl.float32)
+    """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
+    at, there = _places(first, length, stride, head, i, start, HEAD, PART)
+    values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
     if BIAS:
-        own_column = head * HEAD + column
-        q += tl.load(q_bias_ptr + member * q_stride + own_column, mask=column < HEAD, other=0.0)[None, :]
-        k += tl.load(k_bias_ptr + member * k_stride + own_column, mask=column < HEAD, other=0.0)[None, :]
-        v += tl.load(v_bias_ptr + member * k_stride + own_column, mask=column < HEAD, other=0.0)[None, :]
-    return q, k, v, q_at, k_at, there, those
+        column = start + tl.arange(0, PART)
+        bias = tl.load(bias_ptr + member * stride + head * HEAD + column, mask=column < HEAD, other=0.0)
+        values += bias[None, :]
+    return values, at, there
 
 
 @triton.jit
 def _forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
     q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
-    column = tl.arange(0, WIDTH)
-    q, k, v, _, _, there, _ = _inputs(
-        q_ptr, k_ptr, v_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
-        member, head, i, column, BIAS, HEAD,
-    )  # fmt: skip
+    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    for start in tl.static_range(0, WIDTH, PART):
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
     shares, kept = _shares(
-        q, k, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, scale, threshold, i,
-        CAUSAL, DROP, ALIBI, PRECISION,
+        scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, threshold, i,
+        CAUSAL, DROP, ALIBI,
     )  # fmt: skip
     if DROP:
         shares = tl.where(kept, shares * keep, 0.0)
-    out = tl.dot(shares, v, input_precision=PRECISION)
-    out_at = (first + i).to(tl.int64)[:, None] * out_stride + head * HEAD + column[None, :]
-    tl.store(out_ptr + out_at, out, mask=there)
+    for start in tl.static_range(0, WIDTH, PART):
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        out_at, there = _places(first, queries, out_stride, head, i, start, HEAD, PART)
+        tl.store(out_ptr + out_at, tl.dot(shares, v, input_precision=PRECISION), mask=there)
 
 
 @triton.jit
@@ -280,32 +282,73 @@ def _backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr,
     v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
     threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
-    column = tl.arange(0, WIDTH)
-    q, k, v, q_at, k_at, there, those = _inputs(
-        q_ptr, k_ptr, v_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
-        member, head, i, column, BIAS, HEAD,
+    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, 0, BIAS, HEAD, PART)
+    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
+    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
+    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, 0, False, HEAD, PART)
+    given, scores_grad = _score_grads(
+        tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale, tl.dot(grad, tl.trans(v), input_precision=PRECISION),
+        first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale, threshold, keep, i,
+        CAUSAL, DROP, ALIBI,
     )  # fmt: skip
-    out_at = (first + i).to(tl.int64)[:, None] * out_stride + head * HEAD + column[None, :]
-    grad = tl.load(grad_ptr + out_at, mask=there, other=0.0).to(tl.float32)
+    tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
+    tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
+    tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+
+
+@triton.jit
+def _backward_in_parts(
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr,
+    v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
+    threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """As _backward, where long sentences of wide heads do not fit the card's shared memory: read twice, part by part."""
+    i = tl.arange(0, BLOCK)
+    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    for start in tl.static_range(0, WIDTH, PART):
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
+    given, scores_grad = _score_grads(
+        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale,
+        threshold, keep, i, CAUSAL, DROP, ALIBI,
+    )  # fmt: skip
+    for start in tl.static_range(0, WIDTH, PART):
+        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
+        tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
+        tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+
+
+@triton.jit
+def _score_grads(
+    scores, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale, threshold, keep, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
+):  # fmt: skip
+    """Return the shares as values were given by them, and the gradient of the scores before their scale."""
     shares, kept = _shares(
-        q, k, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, scale, threshold, i,
-        CAUSAL, DROP, ALIBI, PRECISION,
+        scores, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, threshold, i,
+        CAUSAL, DROP, ALIBI,
     )  # fmt: skip
-    shares_grad = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
     if DROP:
         shares_grad = tl.where(kept, shares_grad * keep, 0.0)
         given = tl.where(kept, shares * keep, 0.0)
     else:
         given = shares
-    tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
     inner = tl.sum(shares * shares_grad, axis=1)
-    scores_grad = shares * (shares_grad - inner[:, None]) * scale
-    tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
-    tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+    return given, shares * (shares_grad - inner[:, None]) * scale
 
 
 @triton.jit
@@ -321,7 +364,7 @@ def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOC
 def attend_forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr,
     q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale,
-    threshold, keep, BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    threshold, keep, BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     ABOVE: tl.constexpr, EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -343,7 +386,7 @@ def attend_forward(
                 _forward(
                     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first,
                     other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
-                    threshold, keep, BIAS, HEAD, WIDTH, BLOCK, CAUSAL, DROP, ALIBI, PRECISION,
+                    threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, ALIBI, PRECISION,
                 )  # fmt: skip
 
 
@@ -352,7 +395,8 @@ def attend_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
     q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr,
     q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale, threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ABOVE: tl.constexpr,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    ABOVE: tl.constexpr,
     EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """As attend_forward."""
@@ -373,12 +417,20 @@ def attend_backward(
                     _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
                     _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
             if (longest > ABOVE) & (longest <= BLOCK):
-                _backward(
-                    q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
-                    q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
-                    out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, BLOCK,
-                    CAUSAL, DROP, ALIBI, PRECISION,
-                )  # fmt: skip
+                if PART == WIDTH:
+                    _backward(
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
+                        q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
+                        out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, PART, BLOCK,
+                        CAUSAL, DROP, ALIBI, PRECISION,
+                    )  # fmt: skip
+                else:
+                    _backward_in_parts(
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
+                        q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
+                        out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK,
+                        CAUSAL, DROP, ALIBI, PRECISION,
+                    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- cross-entropy

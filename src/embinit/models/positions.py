@@ -10,17 +10,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from embinit.models.architecture import Architecture
+from embinit.models.architecture import TABLED, Architecture
 from embinit.models.parameters import RELATIVE_BUCKETS, RELATIVE_FAR
 from embinit.positions import sinusoidal
 from embinit.seeds import stream
 
 
 def added_table(architecture: Architecture) -> Tensor | None:
-    """Return the fixed table that is added to rows, (length, dim); None where positions are learned or not added."""
-    if architecture.positions not in ("sinusoidal", "gained", "shuffled"):
+    """Return the fixed table that is added to rows, (length, dim); None where positions are learned or not added.
+
+    Where positions have dimensions of their own, all columns but the last `position_dims` are zero.
+    """
+    if architecture.positions not in TABLED:
         return None
-    table = sinusoidal(architecture.length, architecture.dim, architecture.base)
+    own = architecture.position_dims or architecture.dim
+    table = np.zeros((architecture.length, architecture.dim), dtype=np.float32)
+    table[:, architecture.dim - own :] = sinusoidal(architecture.length, own, architecture.base)
     if architecture.positions == "shuffled":
         # One permutation for all: the same positions, in an order that says nothing of neighbourhood.
         table = table[stream(0, "shuffled positions").permutation(len(table))]

@@ -48,6 +48,11 @@ class Recipe:
                 bases = ", ".join(name for name, kind in STEPS.items() if kind.base)
                 where = "must come first" if place else f"cannot come first; begin with one of {bases}"
                 raise EmbinitError(f"recipe {self.name!r}: {step.name} {where}")
+        names = [step.name for step in self.steps]
+        for name in names[names.index("free") + 1 :] if "free" in names else ():
+            if not STEPS[name].keeps_zeros:
+                others = " and ".join(name for name, kind in STEPS.items() if kind.keeps_zeros)
+                raise EmbinitError(f"recipe {self.name!r}: {name} must come before free; after it, only {others}")
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.steps))
@@ -56,6 +61,11 @@ class Recipe:
     def uses_source(self) -> bool:
         """Return whether the matrix holds the source's rows, and not random ones."""
         return self.steps[0].name == "pretrained"
+
+    @property
+    def freed(self) -> int:
+        """Return how many of the last columns are left to positions: zeros in every row."""
+        return sum(checked(step.name, dict(step.parameters))["dims"] for step in self.steps if step.name == "free")
 
     def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str = "tutorial") -> Matrix:
         """Return the matrix, a row for each token of the vocabulary."""
@@ -73,9 +83,12 @@ class Recipe:
             raise EmbinitError(f"recipe {self} gave numbers that are NaN or infinite")
         if not self.uses_source or aligned.found.all():
             return rows
-        matrix = np.empty((len(aligned), rows.shape[1]), dtype=np.float32)
+        matrix = np.zeros((len(aligned), rows.shape[1]), dtype=np.float32)
         matrix[aligned.found] = rows
-        matrix[~aligned.found] = FILLS[self.fill](rows, aligned.vocabulary, aligned.found, filling)
+        # A fill sees, and fills, the columns that are used: its rows are then as wide there, and as long, as the found.
+        used = rows.shape[1] - self.freed
+        filled = FILLS[self.fill](rows[:, :used], aligned.vocabulary, aligned.found, filling)
+        matrix[~aligned.found, :used] = filled
         return matrix
 
 

@@ -42,6 +42,8 @@ class StepKind:
     function: StepFunction
     #: it makes rows of its own and so stands first
     base: bool
+    #: columns of zeros stay zeros, so it may follow `free`
+    keeps_zeros: bool
     about: str
     parameters: dict[str, inspect.Parameter]
 
@@ -49,14 +51,14 @@ class StepKind:
 STEPS: dict[str, StepKind] = {}
 
 
-def step(*, base: bool = False) -> Callable[[StepFunction], StepFunction]:
+def step(*, base: bool = False, keeps_zeros: bool = False) -> Callable[[StepFunction], StepFunction]:
     """Register a step under its function's name; the docstring's first line is its description."""
 
     def register(function: StepFunction) -> StepFunction:
         about = (function.__doc__ or "").partition("\n")[0].rstrip(".")
         signature = inspect.signature(function, eval_str=True).parameters
         parameters = {name: parameter for name, parameter in signature.items() if name not in ("rows", "context")}
-        STEPS[function.__name__] = StepKind(function.__name__, function, base, about, parameters)
+        STEPS[function.__name__] = StepKind(function.__name__, function, base, keeps_zeros, about, parameters)
         return function
 
     return register
@@ -126,7 +128,7 @@ def center(rows: Matrix, context: Context, mean: Moments = "global") -> Matrix:
     return as_matrix(rows - _mean(rows, mean))
 
 
-@step()
+@step(keeps_zeros=True)
 def scale(
     rows: Matrix,
     context: Context,
@@ -186,7 +188,7 @@ def match(rows: Matrix, context: Context, moments: Moments = "global") -> Matrix
     return as_matrix((rows - _mean(rows, moments)) * factor + _mean(source, moments))
 
 
-@step()
+@step(keeps_zeros=True)
 def row_norm(rows: Matrix, context: Context, norm: float = 1.0) -> Matrix:
     """Give every row the same length; zero rows stay zero."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
@@ -223,6 +225,22 @@ def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
     centered = rows.astype(np.float64) - mean
     directions = np.linalg.eigh(centered.T @ centered)[1][:, rows.shape[1] - keep :]
     return as_matrix((centered @ directions) @ directions.T + mean)
+
+
+@step()
+def free(rows: Matrix, context: Context, dims: int) -> Matrix:
+    """Turn rows into their principal axes, widest first, and leave the last `dims` columns to positions: zeros.
+
+    The mean turns with the rows; what of it falls on the last columns, the same for all rows, is dropped with them.
+    """
+    if not 0 <= dims < rows.shape[1]:
+        raise EmbinitError(f"free dims={dims}: from 0 to {rows.shape[1] - 1} of the {rows.shape[1]} dimensions")
+    centered = rows.astype(np.float64) - _mean(rows, "dimension")
+    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1]
+    # An axis has no sign of its own: its largest number is made positive, so that libraries agree.
+    axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0) < 0, -1, 1)
+    axes[:, rows.shape[1] - dims :] = 0
+    return as_matrix(rows @ axes)
 
 
 @step()

@@ -1,7 +1,7 @@
 """An experiment with its results as one small JSON file, to be committed; and back, into the same report.
 
-Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, and of decoded outputs
-only the sentences that the report shows. One run is one line, so that a change shows as one.
+Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed; decoded outputs are not.
+One run is one line, so that a change shows as one.
 """
 
 from __future__ import annotations

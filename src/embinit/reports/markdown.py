@@ -18,6 +18,7 @@ _OPENERS = (
     "no",
     "not",
     "nothing",
+    "of",
     "one",
     "only",
     "open",

@@ -1,11 +1,13 @@
-"""Reports of what is measured without training: distributions (Tables 2, 6, 8) and analogies (Table 4)."""
+"""Reports of what is measured without training: distributions (Tables 2, 6, 8), analogies (Table 4), verdicts."""
 
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from embinit.diagnosis.verdict import Basis, Verdict, basis_of, verdict
 from embinit.experiments.experiment import Block, Experiment
 from embinit.reports import paper, words
 from embinit.reports.answers import missing_blocks
@@ -17,6 +19,20 @@ from embinit.reports.words import NONE, compact, fixed, plural, signed
 _ENCODERS = ("source", "text")
 #: A number agrees with a printed one within this share of it, or within its rounding.
 _SHARE = 0.03
+#: What `verdict_cells` fills.
+VERDICT_HEADER = (
+    "matrix",
+    "source",
+    "σ",
+    "ratio",
+    "positions told",
+    "neighbours kept",
+    "types found",
+    "mean cosine",
+    "harms",
+    "advice",
+    "recipe",
+)
 
 
 def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, file: str = "") -> Summary:
@@ -28,6 +44,8 @@ def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, 
     file = file or f"experiments/{experiment.name}.toml"
     told = [part for part in parts if part.measured is not None] or list(parts)
     answers = [part.answer if len(told) == 1 else f"{part.name}: {part.answer}" for part in told]
+    if experiment.kind == "verdict" and len(told) > 1 and found:
+        answers = [_counted(found.values())]
     return Summary(
         name=experiment.name,
         title=experiment.title,
@@ -49,8 +67,12 @@ def _part(block: Block, kind: str, rows: Sequence[dict[str, Any]]) -> Part:
     missing = block.missing if not rows else ""
     answer = f"not run: {missing}" if missing else "nothing has been measured yet"
     if rows:
-        table, answer = _distributions(block, rows) if kind == "distribution" else _analogies(rows)
-        measured = table
+        if kind == "distribution":
+            measured, answer = _distributions(block, rows)
+        elif kind == "verdict":
+            measured, answer = _verdicts(rows)
+        else:
+            measured, answer = _analogies(rows)
     return Part(
         name=block.name,
         task=", ".join(dict.fromkeys(planned.spec.task.name for planned in block.runs)),
@@ -151,3 +173,41 @@ def _analogies(rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
     return Table(
         caption, header, tuple(lines)
     ), f"analogies that stay right once positions are added: {', '.join(said)}"
+
+
+def _verdicts(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, str]:
+    """Return what is advised by the lines that the verdict draws now, from the numbers that were measured."""
+    lines, said = [], []
+    for row in rows:
+        basis = basis_of(row["basis"])
+        opinion = verdict(basis)
+        lines.append(verdict_cells(row["side"], row["source"], basis, opinion))
+        said.append(f"{row['source']} ({row['side']}): {opinion.advice}")
+    caption = "Ratio: scaled σ over the positions' rms; positions told: by a linear read-out, chance is 5 %"
+    return Table(caption, VERDICT_HEADER, tuple(lines), words=2), ", ".join(said)
+
+
+def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tuple[Cell, ...]:
+    """Return a matrix, the numbers that its verdict rests on and what it says, as a line of a table."""
+    absorbed = basis.absorbed
+    texts = (
+        side,
+        source,
+        compact(basis.spread.std),
+        compact(None if absorbed is None else absorbed.ratio),
+        share(None if absorbed is None else absorbed.position_readout),
+        share(None if absorbed is None else absorbed.neighbours_kept),
+        share(basis.coverage[0]),
+        fixed(basis.shape.mean_cosine, 2),
+        ", ".join(one.name for one in opinion.findings if one.severity == "harm") or NONE,
+        opinion.advice,
+        opinion.recipe,
+    )
+    return tuple(Cell(text) for text in texts)
+
+
+def _counted(blocks: Iterable[Mapping[str, Any]]) -> str:
+    """Return how often each advice was given."""
+    given = Counter(verdict(basis_of(row["basis"])).advice for block in blocks for row in block["rows"])
+    listed = words.listed([f"{advice!r} for {count}" for advice, count in given.most_common()])
+    return f"of {plural(sum(given.values()), 'matrix', 'matrices')} it advises {listed}"

@@ -25,6 +25,12 @@ def introduction(summary: Summary) -> str:
 
 def explanation(summary: Summary) -> list[str]:
     """Return how to read the tables and charts, a sentence or two each."""
+    if any(part.metric.name == "verdict" for part in summary.parts):
+        return [
+            "The ratio is σ of the rows as the model adds them, over the root mean square of the positions (0.707). "
+            "Positions told is the share of positions that a linear read-out tells from the sum, chance being 5 %; "
+            "neighbours kept is the share of ten nearest neighbours that stay when positions are added."
+        ]
     if not any(part.rows for part in summary.parts):
         return [
             "Range, mean and σ are those of all numbers of a matrix; × √D is as the model multiplies them. The paper’s are "

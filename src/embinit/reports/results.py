@@ -10,12 +10,14 @@ from pathlib import Path
 from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.reports import paper, tables
-from embinit.reports.compact import read_compact
+from embinit.reports.advice import section
+from embinit.reports.compact import Compact, read_compact
 from embinit.reports.figures import figures
 from embinit.reports.findings import Finding, findings
 from embinit.reports.markdown import sentence, table, text
 from embinit.reports.reading import explanation
 from embinit.reports.types import Cell, Part, Summary, Table
+from embinit.reports.verdicts import Trial, trials
 from embinit.reports.words import NONE, duration, fixed, interval, plural, probability, signed
 
 
@@ -26,14 +28,15 @@ def main(words: Sequence[str]) -> None:
     if len(places) != 2:
         raise EmbinitError("give the folder of results and the file to write: results/ RESULTS.md")
     folder, out = Path(places[0]), Path(places[1])
-    summaries = read_results(folder)
+    kept = read_compacts(folder)
+    summaries = [one.summary() for one in kept if one.experiment.kind != "verdict"]
     pictures = {}
     for summary in summaries:
         there = folder / "figures"
         found = figures(summary, there) if drawn else sorted(there.glob(f"{summary.name}-*.svg"))
         pictures[summary.name] = [_beside(path, out) for path in found]
     with replacing(out) as file:
-        file.write(document(summaries, pictures).encode())
+        file.write(document(summaries, pictures, trials(kept)).encode())
 
 
 def _beside(path: Path, out: Path) -> str:
@@ -42,14 +45,21 @@ def _beside(path: Path, out: Path) -> str:
 
 def read_results(folder: Path) -> list[Summary]:
     """Return the reports of all results in a folder, by name."""
+    return [one.summary() for one in read_compacts(folder)]
+
+
+def read_compacts(folder: Path) -> list[Compact]:
+    """Return all results in a folder, by name."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise EmbinitError(f"{folder} holds no results (*.json)")
-    return [read_compact(path).summary() for path in paths]
+    return [read_compact(path) for path in paths]
 
 
-def document(summaries: Sequence[Summary], pictures: dict[str, list[str]] | None = None) -> str:
-    """Return RESULTS.md: the findings, ours beside the paper's, then experiment by experiment."""
+def document(
+    summaries: Sequence[Summary], pictures: dict[str, list[str]] | None = None, diagnosed: Sequence[Trial] = ()
+) -> str:
+    """Return RESULTS.md: the findings, ours beside the paper's, the advice, then experiment by experiment."""
     lines = [
         "# Results",
         "",
@@ -68,6 +78,7 @@ def document(summaries: Sequence[Summary], pictures: dict[str, list[str]] | None
             "other tokens, there is no difference to speak of. Which vectors each block used is said below, block by block.",
             "",
         ]
+    lines += section(diagnosed) if diagnosed else []
     for summary in summaries:
         lines += _experiment(summary, (pictures or {}).get(summary.name, []))
     said = dict.fromkeys(line for summary in summaries for line in explanation(summary))

@@ -4,6 +4,7 @@ from embinit.statistics.comparison import Comparison, compare, holm
 from embinit.statistics.intervals import Cell, cell
 from embinit.statistics.outputs import PairedBootstrap, paired_bootstrap
 from embinit.statistics.power import detectable, floor_note, power_note, seeds_needed
+from embinit.statistics.shares import wilson
 
 __all__ = [
     "Cell",
@@ -17,4 +18,5 @@ __all__ = [
     "paired_bootstrap",
     "power_note",
     "seeds_needed",
+    "wilson",
 ]

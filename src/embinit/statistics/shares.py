@@ -1,0 +1,25 @@
+"""How often something came out, and how far so few cases can be trusted."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from embinit.errors import EmbinitError
+
+
+def wilson(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval for a share: it stays between 0 and 1, and is no point where all or none came out.
+
+    >>> tuple(round(bound, 3) for bound in wilson(8, 10))
+    (0.49, 0.943)
+    """
+    if not 0 <= count <= n or n == 0:
+        raise EmbinitError(f"{count} of {n} is no share")
+    if not 0 < level < 1:
+        raise EmbinitError(f"level {level}; a value between 0 and 1 is needed, such as 0.95")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, more = count / n, z * z / n
+    middle = (share + more / 2) / (1 + more)
+    margin = z / (1 + more) * math.sqrt(share * (1 - share) / n + more / (4 * n))
+    return max(0.0, middle - margin), min(1.0, middle + margin)
