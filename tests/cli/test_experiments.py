@@ -109,7 +109,7 @@ def test_clean_asks_first(folder: Path) -> None:
     assert len(contents(folder / "runs")) == 10
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 1)])
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 2), (signal.SIGTERM, 1)])
 def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, number: int, workers: int) -> None:
     # Long epochs: the signal comes in the middle of one.
     for path in (folder / "data" / "copying").glob("train.*"):
@@ -117,13 +117,14 @@ def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, n
     file = written(folder, head=HEAD.replace("training.epochs = 2", "training.epochs = 3"))
     words = ["run", file, *places(folder), "--workers", workers]
     line = [sys.executable, "-m", "embinit", *map(str, words)]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(line, text=True, env=environment(), start_new_session=True, **pipes)
     assert process.stderr is not None
     for said in process.stderr:
         if "side by side" in said:
             break
     time.sleep(0.5)
-    os.kill(process.pid, number)
+    os.killpg(process.pid, number)  # as a terminal, or `timeout`, does: to every process that was started from here
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "stopping after this step, with a checkpoint" in err

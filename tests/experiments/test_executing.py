@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +299,20 @@ def test_a_group_with_a_checkpoint_stays_together_when_a_part_is_written(
     sizes = [len(one.jobs) for one in checkpoints.groups_of(plan, tmp_path, None, "cpu")]
     assert sizes == [3, 1]
     assert checkpoints.groups_of(plan, tmp_path, None, "cpu")[0].keys == group.keys
+
+
+def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Path, tmp_path: Path) -> None:
+    plan = read_jobs(jobs).jobs
+    other = tuple(
+        replace(job, key=f"{job.key[:-1]}x", spec=replace(job.spec, training=(*job.spec.training, ("clip", 1.0))))
+        for job in plan
+    )
+    sizes = {
+        (device, shapes): [len(one.jobs) for one in checkpoints.groups_of(some, tmp_path, None, device, workers=2)]
+        for device in ("cpu", "cuda")
+        for shapes, some in ((1, plan), (2, plan + other))
+    }
+    assert sizes == {("cpu", 1): [2, 2], ("cpu", 2): [2, 2, 2, 2], ("cuda", 1): [2, 2], ("cuda", 2): [4, 4]}
 
 
 def test_runs_that_another_process_is_at_work_on_are_left_to_it(jobs: Path, tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -82,3 +85,13 @@ def test_kernels_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     for expected, found in zip(plain, kernels, strict=True):
         assert found.dtype == torch.float32
         assert (found - expected).norm() <= 0.1 * expected.norm() + 1e-4
+
+
+def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:
+    line = [sys.executable, "-m", "tests.models.compiled"]
+    environment = {**os.environ, "TRITON_INTERPRET": "0"}
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == 40
+    assert {tuple(one) for one in found if one[3] > 232_448} == set()  # what a block of a Hopper card may have

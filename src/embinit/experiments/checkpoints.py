@@ -41,9 +41,11 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     shapes: dict[str, list[Job]] = {}
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
+    # On a card many members together are the fastest: no group is divided for workers that have groups enough.
+    parts = workers if device == "cpu" or len(shapes) < workers else 1
     for same in shapes.values():
         # Each worker has a part of the memory, and should have a part of the work.
-        room = min(members_that_fit(same[0], device) // workers, -(-len(same) // workers), most or len(same))
+        room = min(members_that_fit(same[0], device) // workers, -(-len(same) // parts), most or len(same))
         room = max(1, room)
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]

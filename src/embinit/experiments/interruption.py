@@ -8,7 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: What asks a program to stop: Ctrl-C, and `kill`, `timeout` or a batch system.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
@@ -25,7 +26,7 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
-            self._before = {one: signal.signal(one, self._heard) for one in _SIGNALS}
+            self._before = {one: signal.signal(one, self._heard) for one in SIGNALS}
         return self
 
     def __exit__(self, *_: object) -> None:

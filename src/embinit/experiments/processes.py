@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.experiments.interruption import SIGNALS
 from embinit.experiments.jobs import Group
 from embinit.experiments.watching import Summary, Watch
 from embinit.experiments.working import Work
@@ -50,7 +51,7 @@ def in_processes(groups: list[Group], work: Work, workers: int) -> None:
         _direct(groups, work, [hire() for _ in range(workers)], hire)
     finally:
         for worker in staff:
-            worker.process.terminate()
+            worker.process.kill()  # it is deaf to anything less
         for worker in staff:
             worker.process.join(timeout=5)
 
@@ -75,15 +76,19 @@ def _hired(work: Work, threads: int) -> _Hired:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment: processes that are started now go on ignoring it, and are told when to stop."""
+    """Ignore signals to stop for a moment: processes that are started now go on ignoring them, and are told when to stop.
+
+    A terminal, `timeout` and batch systems signal every process of a group, not only the one that was started.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _direct(groups: list[Group], work: Work, staff: list[_Hired], hire: Callable[[], _Hired]) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: Sizes of sentences that attention has a kernel for, its warps, and how many sentences a program looks at: most
 #: sentences are short, and few programs should start for the long ones. Where one is longer, plain attention serves.
-_SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
-LONGEST = _SIZES[-1][0]
+SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
+LONGEST = SIZES[-1][0]
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
 #: made of them; where there are more, they are read in parts of so many columns.
 _WHOLE, _PART = 8192, 32
@@ -228,18 +228,23 @@ def _attend(
     width = max(16, _power(head))
     longest = max(place.longest, there.longest)
     above, count = 0, place.lengths.numel() * heads
-    for size, warps, each in _SIZES:
+    for size, warps, each in SIZES:
         kernel[(-(-count // each),)](
             *first, q, k, v, own, slopes if slopes is not None else own, *place.for_kernels, *there.for_kernels,
             *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, count, head**-0.5,
             threshold, keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=width,
-            PART=width if size * width <= _WHOLE else min(width, _PART), BLOCK=size, ABOVE=above,
+            PART=part(size, width), BLOCK=size, ABOVE=above,
             EACH=each, CAUSAL=causal, DROP=drop, ALIBI=slopes is not None, PRECISION=_precision(),
             num_warps=warps,
         )  # fmt: skip
         if size >= longest:
             return
         above = size
+
+
+def part(size: int, width: int) -> int:
+    """Return how many of a head's columns are read at a time for sentences of so many tokens."""
+    return width if size * width <= _WHOLE else min(width, _PART)
 
 
 def attend(
