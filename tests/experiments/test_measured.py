@@ -58,6 +58,16 @@ def test_each_source_is_diagnosed_once_by_the_same_code_as_inspect(tmp_path: Pat
     assert verdict(basis_of(row["basis"])) == seen.verdict
 
 
+def test_a_part_of_the_blocks_does_not_take_the_place_of_all(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    file = written(tmp_path, BLOCKS, VERDICT)
+    line = ["--data", where.data, "--vectors", where.vectors, "--work", where.work, "--runs", tmp_path / "runs"]
+    done = command("run", file, "--block", "decoder alone", "--seeds", 1, *line)
+    assert done.returncode == 0, done.stderr
+    content = json.loads((tmp_path / "runs" / "measured" / f"{file.stem}.json").read_text("utf-8"))
+    assert [block["name"] for block in content["blocks"]] == ["both sides", "the decoder alone", "not here"]
+
+
 def test_the_command_says_what_is_advised_and_the_small_file_keeps_it(tmp_path: Path) -> None:
     where = places(tmp_path)
     file = written(tmp_path, BLOCKS, VERDICT)
@@ -75,12 +85,20 @@ def test_the_command_says_what_is_advised_and_the_small_file_keeps_it(tmp_path: 
     assert said in (tmp_path / "kept" / "made.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("setting", ['model.positions = "rotary"', "model.position_dims = 4"])
-def test_positions_that_the_verdict_was_not_measured_with_are_refused(tmp_path: Path, setting: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ('model.positions = "rotary"', "a verdict needs model.positions = sinusoidal, added to all"),
+        ("model.position_dims = 4", "a verdict needs model.positions = sinusoidal, added to all"),
+        ('model.norm = "pre"', "a verdict is on rows that no norm stands before"),
+        ("model.embedding_norm = true", "a verdict is on rows that no norm stands before"),
+    ],
+)
+def test_models_that_the_verdict_was_not_measured_with_are_refused(tmp_path: Path, setting: str, reason: str) -> None:
     where = places(tmp_path)
     file = written(tmp_path, f'[[block]]\nname = "x"\nrecipe = "pretrained"\n{setting}\n', VERDICT)
     made = resolved(file, where)
-    with pytest.raises(EmbinitError, match=r"block x: a verdict needs model.positions = sinusoidal, added to all"):
+    with pytest.raises(EmbinitError, match=f"block x: {reason}"):
         measure(read_draft(file), made.experiments[0], made, tmp_path / "runs", where)
 
 

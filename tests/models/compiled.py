@@ -25,8 +25,9 @@ def shared(kernel: Any, size: int, warps: int, each: int, head: int) -> int:
     width = max(16, triton.next_power_of_2(head))
     fixed = {
         "BIAS": True, "HEAD": head, "WIDTH": width, "PART": part(size, width), "BLOCK": size, "ABOVE": size // 2,
-        "EACH": each, "CAUSAL": True, "DROP": True, "ALIBI": False, "PRECISION": "tf32",
+        "EACH": each, "CAUSAL": True, "DROP": True, "CURVE": True, "LEARNED": True, "PRECISION": "tf32",
     }  # fmt: skip
+    fixed = {name: value for name, value in fixed.items() if name in kernel.arg_names}
     kinds = {name: "constexpr" if name in fixed else _kind(name) for name in kernel.arg_names}
     source = ASTSource(kernel, kinds, {(kernel.arg_names.index(name),): value for name, value in fixed.items()})
     made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})

@@ -78,7 +78,10 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
 
 
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
-    """Return the experiments of files, checked; of their blocks only those whose name has one of the texts in it."""
+    """Return the experiments of files, checked; of their blocks only those whose name has one of the texts in it.
+
+    What trains nothing is quick and its measures are one file: its blocks stay together.
+    """
     from dataclasses import replace
 
     from embinit.errors import EmbinitError, closest
@@ -93,6 +96,8 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
             raise EmbinitError(f"no block has {text!r} in its name{closest(text, names)}")
     return [
         replace(draft, blocks=tuple(one for one in draft.blocks if any(text in one.name for text in blocks)))
+        if draft.kind == "training"
+        else draft
         for draft in drafts
     ]
 

@@ -195,6 +195,8 @@ class _Block:
         try:
             made = architecture(model, kind, dim)
             trained = Training(**{"rate": _RATES[kind], **training})
+            for side in sides:
+                side.recipe.check(dim)
         except EmbinitError as error:
             self._problems.add(self._where, str(error))
             return None

@@ -111,6 +111,10 @@ def _host(spec: Spec, block: str) -> Host:
     model = dict(spec.model)
     if model["positions"] != "sinusoidal" or model.get("position_dims"):
         raise EmbinitError(f"block {block}: a verdict needs model.positions = sinusoidal, added to all dimensions")
+    if model["norm"] != "post" or model["embedding_norm"]:
+        raise EmbinitError(
+            f"block {block}: a verdict is on rows that no norm stands before: norm = post, no embedding_norm"
+        )
     precision = dict(spec.training)["precision"]
     return replace(host("tutorial"), scaled=bool(model["scaled"]), tied=bool(model["tied"]), numbers=precision)
 

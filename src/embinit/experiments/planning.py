@@ -25,9 +25,12 @@ def specs_of(resolved: Resolved) -> list[Spec]:
 
 
 def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
-    """Return the experiments with the first so many seeds of each block alone."""
+    """Return the experiments with the first so many seeds of each block alone; what trains nothing stays whole."""
     experiments = []
     for experiment in resolved.experiments:
+        if experiment.kind != "training":
+            experiments.append(experiment)
+            continue
         blocks = []
         for block in experiment.blocks:
             first = list(dict.fromkeys(planned.spec.seed for planned in block.runs))[:count]

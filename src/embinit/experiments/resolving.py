@@ -84,7 +84,7 @@ class _Resolver:
             self.problems.add(where, f"the dimensions differ: {listed}{said_dim}")
             return None
         (dim,) = dims
-        if not self._fits(model, dim, task, where):
+        if not self._fits(model, dim, task, where) or not self._taken(run, dim, where):
             return None
         used = {name: found[name].rows for name, side in run.sides if side.uses_source}
         for name in used:
@@ -105,6 +105,16 @@ class _Resolver:
         if longest + 2 > made.length:
             what = f"{task.prepared.path.name} has a sentence of {longest} tokens, and model.length is {made.length}"
             self.problems.add(where, f"{what}; set it to {longest + 2}, or cut sentences by the task's longest")
+            return False
+        return True
+
+    def _taken(self, run: DraftRun, dim: int, where: str) -> bool:
+        """Return whether every step of the recipes can be taken in so many dimensions; what cannot be is noted."""
+        try:
+            for _, side in run.sides:
+                side.recipe.check(dim)
+        except EmbinitError as error:
+            self.problems.add(where, str(error))
             return False
         return True
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: sentences are short, and few programs should start for the long ones. Where one is longer, plain attention serves.
 SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
 LONGEST = SIZES[-1][0]
+SPAN = LONGEST - 1  # the longest distance in such a sentence
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
 #: made of them; where there are more, they are read in parts of so many columns.
 _WHOLE, _PART = 8192, 32
@@ -180,7 +181,7 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None,
-        place: Layout, there: Layout, heads: int, causal: bool, slopes: Tensor | None, dropout: Dropout, name: str,
+        place: Layout, there: Layout, heads: int, causal: bool, curve: Tensor | None, dropout: Dropout, name: str,
     ) -> Tensor:  # fmt: skip
         queries = queries.contiguous()
         others = others.contiguous() if others is not None else None
@@ -188,7 +189,8 @@ class _Attend(torch.autograd.Function):
         drop = dropout.rate > 0
         own = _own(dropout, name)
         out = queries.new_empty(*queries.shape[:2], dim)
-        tensors = (queries, others, queries_bias, others_bias, own, slopes)
+        curve = curve.contiguous() if curve is not None else None
+        tensors = (queries, others, queries_bias, others_bias, own, curve)
         ctx.save_for_backward(*tensors)
         ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
         _attend(_kernels().attend_forward, ctx.settings, [out], *tensors)
@@ -196,18 +198,21 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        queries, others, queries_bias, others_bias, *_ = ctx.saved_tensors
+        queries, others, queries_bias, others_bias, _, curve = ctx.saved_tensors
         queries_grad = torch.empty_like(queries)
         others_grad = torch.empty_like(others) if others is not None else None
-        grads = [*_three(queries_grad, others_grad, ctx.settings[-1]), grad.contiguous()]
-        _attend(_kernels().attend_backward, ctx.settings, grads, *ctx.saved_tensors)
+        learned = ctx.needs_input_grad[8]
+        curve_grad = torch.zeros_like(curve) if learned else None
+        bent = queries_grad if curve_grad is None else curve_grad
+        grads = [*_three(queries_grad, others_grad, ctx.settings[-1]), bent, grad.contiguous()]
+        _attend(_kernels().attend_backward, ctx.settings, grads, *ctx.saved_tensors, LEARNED=learned)
         biases = (
             queries_grad.sum(dim=1, dtype=torch.float32) if queries_bias is not None else None,
             others_grad.sum(dim=1, dtype=torch.float32)
             if others_grad is not None and others_bias is not None
             else None,
         )
-        return queries_grad, others_grad, *biases, None, None, None, None, None, None, None
+        return queries_grad, others_grad, *biases, None, None, None, None, curve_grad, None, None
 
 
 def _three(queries: Tensor, others: Tensor | None, dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -219,7 +224,7 @@ def _three(queries: Tensor, others: Tensor | None, dim: int) -> tuple[Tensor, Te
 
 def _attend(
     kernel: Any, settings: tuple[Any, ...], first: list[Tensor], queries: Tensor, others: Tensor | None,
-    queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, slopes: Tensor | None,
+    queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, curve: Tensor | None, **more: Any,
 ) -> None:  # fmt: skip
     place, there, heads, causal, threshold, keep, drop, dim = settings
     q, k, v = _three(queries, others, dim)
@@ -228,14 +233,15 @@ def _attend(
     width = max(16, _power(head))
     longest = max(place.longest, there.longest)
     above, count = 0, place.lengths.numel() * heads
+    # One curve for all members has no step from one to the next.
+    curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
     for size, warps, each in SIZES:
         kernel[(-(-count // each),)](
-            *first, q, k, v, own, slopes if slopes is not None else own, *place.for_kernels, *there.for_kernels,
-            *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, count, head**-0.5,
-            threshold, keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=width,
-            PART=part(size, width), BLOCK=size, ABOVE=above,
-            EACH=each, CAUSAL=causal, DROP=drop, ALIBI=slopes is not None, PRECISION=_precision(),
-            num_warps=warps,
+            *first, q, k, v, own, *curved, *place.for_kernels, *there.for_kernels, *biases, q.stride(1), k.stride(1),
+            dim, place.room, there.room, place.batch, heads, count, head**-0.5, threshold, keep,
+            BIAS=queries_bias is not None, HEAD=head, WIDTH=width, PART=part(size, width), BLOCK=size, ABOVE=above,
+            EACH=each, CAUSAL=causal, DROP=drop, CURVE=curve is not None, PRECISION=_precision(), num_warps=warps,
+            **more,
         )  # fmt: skip
         if size >= longest:
             return
@@ -249,14 +255,15 @@ def part(size: int, width: int) -> int:
 
 def attend(
     queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, place: Layout,
-    there: Layout, heads: int, causal: bool, slopes: Tensor | None, dropout: Dropout, name: str,
+    there: Layout, heads: int, causal: bool, curve: Tensor | None, dropout: Dropout, name: str,
 ) -> Tensor:  # fmt: skip
     """Return attention over packed sentences, (members, room, dim); `others` holds keys and values, or queries all three.
 
-    The biases are those of the projections, which are added here; None: they have been added.
+    The biases are those of the projections, which are added here; None: they have been added. `curve` is what each head adds
+    to scores by distance, from -SPAN to SPAN: (members, heads, distances), or (1, heads, distances) for all.
     """
     out: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
-        queries, others, queries_bias, others_bias, place, there, heads, causal, slopes, dropout, name
+        queries, others, queries_bias, others_bias, place, there, heads, causal, curve, dropout, name
     )
     return out
 

@@ -9,6 +9,9 @@ hashed anew in the backward pass, as `embinit.models.dropout` defines it. `embin
 import triton
 import triton.language as tl
 
+#: The longest distance between two tokens that attention has a number for.
+SPAN = tl.constexpr(127)
+
 
 @triton.jit
 def _mixed(value):
@@ -206,14 +209,20 @@ def relu_backward(
 
 
 @triton.jit
+def _bend(curve_ptr, curve_stride, member, head, distance):
+    """Return where what a head adds to scores stands for each distance; SPAN is the longest, to both sides."""
+    return curve_ptr + member * curve_stride + head * (2 * SPAN + 1) + distance + SPAN
+
+
+@triton.jit
 def _shares(
-    scores, queries, keys, local, head, heads, own_ptr, member, slopes_ptr, threshold, i,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
+    scores, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, threshold, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
 ):  # fmt: skip
     """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
     distance = i[None, :] - i[:, None]
-    if ALIBI:
-        scores -= tl.load(slopes_ptr + head) * tl.abs(distance).to(tl.float32)
+    if CURVE:
+        scores += tl.load(_bend(curve_ptr, curve_stride, member, head, distance))
     allowed = (i < keys)[None, :] & (i < queries)[:, None]
     if CAUSAL:
         allowed = allowed & (distance <= 0)
@@ -254,10 +263,11 @@ def _part(
 
 @triton.jit
 def _forward(
-    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
+    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first,
+    other, queries, keys,
     q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
@@ -266,8 +276,9 @@ def _forward(
         k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
     shares, kept = _shares(
-        scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, threshold, i,
-        CAUSAL, DROP, ALIBI,
+        scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr,
+        curve_stride, threshold, i,
+        CAUSAL, DROP, CURVE,
     )  # fmt: skip
     if DROP:
         shares = tl.where(kept, shares * keep, 0.0)
@@ -279,11 +290,13 @@ def _forward(
 
 @triton.jit
 def _backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
+    curve_stride, q_bias_ptr, k_bias_ptr,
     v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
     threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
     q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, 0, BIAS, HEAD, PART)
@@ -292,8 +305,9 @@ def _backward(
     grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, 0, False, HEAD, PART)
     given, scores_grad = _score_grads(
         tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale, tl.dot(grad, tl.trans(v), input_precision=PRECISION),
-        first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale, threshold, keep, i,
-        CAUSAL, DROP, ALIBI,
+        first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr, curve_ptr, curve_stride,
+        scale, threshold, keep, i,
+        CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
     tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
@@ -302,11 +316,13 @@ def _backward(
 
 @triton.jit
 def _backward_in_parts(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
+    curve_stride, q_bias_ptr, k_bias_ptr,
     v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
     threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
     """As _backward, where long sentences of wide heads do not fit the card's shared memory: read twice, part by part."""
     i = tl.arange(0, BLOCK)
@@ -320,8 +336,9 @@ def _backward_in_parts(
         grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
         shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
     given, scores_grad = _score_grads(
-        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale,
-        threshold, keep, i, CAUSAL, DROP, ALIBI,
+        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
+        curve_ptr, curve_stride, scale,
+        threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     for start in tl.static_range(0, WIDTH, PART):
         q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
@@ -334,13 +351,15 @@ def _backward_in_parts(
 
 @triton.jit
 def _score_grads(
-    scores, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, slopes_ptr, scale, threshold, keep, i,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
+    scores, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr, curve_ptr,
+    curve_stride, scale, threshold, keep, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
 ):  # fmt: skip
     """Return the shares as values were given by them, and the gradient of the scores before their scale."""
     shares, kept = _shares(
-        scores, queries, keys, first - member * room, head, heads, own_ptr, member, slopes_ptr, threshold, i,
-        CAUSAL, DROP, ALIBI,
+        scores, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
+        threshold, i,
+        CAUSAL, DROP, CURVE,
     )  # fmt: skip
     if DROP:
         shares_grad = tl.where(kept, shares_grad * keep, 0.0)
@@ -348,7 +367,12 @@ def _score_grads(
     else:
         given = shares
     inner = tl.sum(shares * shares_grad, axis=1)
-    return given, shares * (shares_grad - inner[:, None]) * scale
+    scores_grad = shares * (shares_grad - inner[:, None])
+    if LEARNED:
+        both = (i < queries)[:, None] & (i < keys)[None, :]
+        distance = i[None, :] - i[:, None]
+        tl.atomic_add(_bend(curve_grad_ptr, curve_stride, member, head, distance), scores_grad, mask=both)
+    return given, scores_grad * scale
 
 
 @triton.jit
@@ -362,10 +386,12 @@ def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOC
 
 @triton.jit
 def attend_forward(
-    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr,
+    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_first_ptr, q_length_ptr, k_first_ptr,
+    k_length_ptr,
     q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale,
-    threshold, keep, BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    ABOVE: tl.constexpr, EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr,
+    threshold, keep, BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK:
+    tl.constexpr,
+    ABOVE: tl.constexpr, EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Sentences of more than ABOVE and at most BLOCK tokens; the others belong to another launch."""
@@ -384,20 +410,22 @@ def attend_forward(
                     _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
             if (longest > ABOVE) & (longest <= BLOCK):
                 _forward(
-                    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, first,
+                    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
+                    k_bias_ptr, v_bias_ptr, first,
                     other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
-                    threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, ALIBI, PRECISION,
+                    threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
                 )  # fmt: skip
 
 
 @triton.jit
 def attend_backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
     q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr,
     q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     ABOVE: tl.constexpr,
-    EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
+    EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
     """As attend_forward."""
     for turn in range(EACH):
@@ -419,17 +447,19 @@ def attend_backward(
             if (longest > ABOVE) & (longest <= BLOCK):
                 if PART == WIDTH:
                     _backward(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr,
+                        k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
                         q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
                         out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, PART, BLOCK,
-                        CAUSAL, DROP, ALIBI, PRECISION,
+                        CAUSAL, DROP, CURVE, LEARNED, PRECISION,
                     )  # fmt: skip
                 else:
                     _backward_in_parts(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, slopes_ptr,
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr,
+                        k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
                         q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
                         out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK,
-                        CAUSAL, DROP, ALIBI, PRECISION,
+                        CAUSAL, DROP, CURVE, LEARNED, PRECISION,
                     )  # fmt: skip
 
 

@@ -111,7 +111,7 @@ class Reader:
     def _mixed(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
         """Return self-attention in the values' own format."""
         qkv, own = f"{name}.self.qkv", f"{name}.self"
-        if self.architecture.positions != "rotary" and self._kernels_serve(values, place, place, own):
+        if self.architecture.positions != "rotary" and self._kernels_serve(values, place, place):
             together = product(values, self.weights, qkv)
             return self._fused_attention(together, None, (self.weights[f"{qkv}.bias"], None), place, place, causal, own)
         together = linear(values, self.weights, qkv)
@@ -120,7 +120,7 @@ class Reader:
         queries, keys, content = together.chunk(3, dim=-1)
         queries, keys = self.positions.turned(queries, place.position), self.positions.turned(keys, place.position)
         others = torch.cat((keys, content), dim=-1)
-        if self._kernels_serve(values, place, place, own):
+        if self._kernels_serve(values, place, place):
             return self._fused_attention(queries, others, (None, None), place, place, causal, own)
         return self._plain_attention(queries, others, place, place, causal, own)
 
@@ -128,25 +128,26 @@ class Reader:
         self, values: Tensor, name: str, place: Layout, memory: Tensor, memory_place: Layout
     ) -> Tensor:
         q, kv, own = f"{name}.cross.q", f"{name}.cross.kv", f"{name}.cross"
-        if self._kernels_serve(values, place, memory_place, own):
+        if self._kernels_serve(values, place, memory_place):
             queries, others = product(values, self.weights, q), product(memory, self.weights, kv)
             biases = (self.weights[f"{q}.bias"], self.weights[f"{kv}.bias"])
             return self._fused_attention(queries, others, biases, place, memory_place, False, own)
         queries, others = linear(values, self.weights, q), linear(memory, self.weights, kv)
         return self._plain_attention(queries, others, place, memory_place, False, own)
 
-    def _kernels_serve(self, values: Tensor, place: Layout, there: Layout, name: str) -> bool:
-        short = max(place.longest, there.longest) <= fused.LONGEST
-        return fused.usable(values) and short and (self.architecture.positions != "relative" or name.endswith("cross"))
+    def _kernels_serve(self, values: Tensor, place: Layout, there: Layout) -> bool:
+        return fused.usable(values) and max(place.longest, there.longest) <= fused.LONGEST
 
     def _fused_attention(
         self, queries: Tensor, others: Tensor | None, biases: tuple[Tensor | None, Tensor | None], place: Layout,
         there: Layout, causal: bool, name: str,
     ) -> Tensor:  # fmt: skip
-        sloping = self.architecture.positions == "alibi" and not name.endswith("cross")
-        slopes, heads = self.positions.slopes if sloping else None, self.architecture.heads
+        curve = None
+        if not name.endswith("cross"):
+            curve = self.positions.curve(name.partition(".")[0], self.weights, fused.SPAN)
+        heads = self.architecture.heads
         return fused.attend(
-            queries, others, *biases, place, there, heads, causal, slopes, self.dropout, f"{name}.shares"
+            queries, others, *biases, place, there, heads, causal, curve, self.dropout, f"{name}.shares"
         )
 
     def _plain_attention(

@@ -72,6 +72,17 @@ class AttentionPositions:
         bias = weights[f"{stack}.bias"][:, buckets].permute(0, 3, 1, 2)  # (members, heads, queries, keys)
         return scores + bias.to(scores.dtype)[member]
 
+    def curve(self, stack: str, weights: Mapping[str, Tensor], span: int) -> Tensor | None:
+        """Return what `biased` adds by distance, from -span to span, (members or 1, heads, distances); None: nothing."""
+        kind = self.architecture.positions
+        if kind not in ("alibi", "relative"):
+            return None
+        distance = torch.arange(-span, span + 1, device=self.slopes.device)
+        if kind == "alibi":
+            return (-self.slopes[:, None] * distance.abs())[None]
+        buckets = relative_buckets(distance, both_ways=stack == "encoder")
+        return weights[f"{stack}.bias"].index_select(1, buckets).transpose(1, 2)
+
 
 def attention_positions(architecture: Architecture, device: torch.device | str) -> AttentionPositions:
     """Return the positions of attention, with their tables on the device."""

@@ -14,7 +14,7 @@ import numpy as np
 from embinit.errors import EmbinitError, closest
 from embinit.hosts import host as known_host
 from embinit.recipes.fills import FILLS
-from embinit.recipes.steps import STEPS, Context, checked
+from embinit.recipes.steps import COUNTS, STEPS, Context, check_count, checked
 from embinit.types import Aligned, Host, Matrix
 
 
@@ -67,6 +67,14 @@ class Recipe:
         """Return how many of the last columns are left to positions: zeros in every row."""
         return sum(checked(step.name, dict(step.parameters))["dims"] for step in self.steps if step.name == "free")
 
+    def check(self, dim: int | None) -> None:
+        """Raise where a step cannot be taken in so many dimensions, before there are rows; None: they are not known yet."""
+        for step in self.steps:
+            parameter = COUNTS[step.name][0] if step.name in COUNTS else ""
+            count = dict(step.parameters).get(parameter)
+            if count is not None:
+                check_count(step.name, checked(step.name, {parameter: count})[parameter], dim)
+
     def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str = "tutorial") -> Matrix:
         """Return the matrix, a row for each token of the vocabulary."""
         host = known_host(host) if isinstance(host, str) else host
@@ -78,9 +86,9 @@ class Recipe:
             context = Context(aligned, host, stream)
             values = checked(step.name, dict(step.parameters))
             rows = kind.function(context, **values) if rows is None else kind.function(rows, context, **values)
+            if not np.isfinite(rows).all():
+                raise EmbinitError(f"recipe {self} gave numbers that are NaN or infinite: {step.name}")
         assert rows is not None
-        if not np.isfinite(rows).all():
-            raise EmbinitError(f"recipe {self} gave numbers that are NaN or infinite")
         if not self.uses_source or aligned.found.all():
             return rows
         matrix = np.zeros((len(aligned), rows.shape[1]), dtype=np.float32)

@@ -49,6 +49,8 @@ class StepKind:
 
 
 STEPS: dict[str, StepKind] = {}
+#: Parameters that count dimensions: step -> parameter, the fewest, and how many of all dimensions it must leave.
+COUNTS = {"all_but_the_top": ("top", 0, 1), "pca": ("keep", 1, 0), "free": ("dims", 0, 1)}
 
 
 def step(*, base: bool = False, keeps_zeros: bool = False) -> Callable[[StepFunction], StepFunction]:
@@ -210,8 +212,7 @@ def all_but_the_top(rows: Matrix, context: Context, top: int | None = None) -> M
     """Center by dimension and remove the `top` widest directions, D/100 by default (Mu and Viswanath, 2018)."""
     centered = rows.astype(np.float64) - _mean(rows, "dimension")
     count = max(1, round(rows.shape[1] / 100)) if top is None else top
-    if not 0 <= count < rows.shape[1]:
-        raise EmbinitError(f"all_but_the_top top={count}: there are {rows.shape[1]} directions")
+    check_count("all_but_the_top", count, rows.shape[1])
     directions = np.linalg.eigh(centered.T @ centered)[1][:, rows.shape[1] - count :]
     return as_matrix(centered - (centered @ directions) @ directions.T)
 
@@ -219,8 +220,7 @@ def all_but_the_top(rows: Matrix, context: Context, top: int | None = None) -> M
 @step()
 def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
     """Keep the `keep` widest directions and drop the others; the number of dimensions stays."""
-    if not 0 < keep <= rows.shape[1]:
-        raise EmbinitError(f"pca keep={keep}: there are {rows.shape[1]} directions")
+    check_count("pca", keep, rows.shape[1])
     mean = _mean(rows, "dimension")
     centered = rows.astype(np.float64) - mean
     directions = np.linalg.eigh(centered.T @ centered)[1][:, rows.shape[1] - keep :]
@@ -233,10 +233,19 @@ def free(rows: Matrix, context: Context, dims: int) -> Matrix:
 
     The mean turns with the rows; what of it falls on the last columns, the same for all rows, is dropped with them.
     """
-    if not 0 <= dims < rows.shape[1]:
-        raise EmbinitError(f"free dims={dims}: from 0 to {rows.shape[1] - 1} of the {rows.shape[1]} dimensions")
-    centered = rows.astype(np.float64) - _mean(rows, "dimension")
-    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1]
+    check_count("free", dims, rows.shape[1])
+    mean = _mean(rows, "dimension")
+    centered = rows.astype(np.float64) - mean
+    widths, axes = np.linalg.eigh(centered.T @ centered)
+    axes = axes[:, ::-1]
+    wide = int((widths > widths[-1] * len(widths) * np.finfo(np.float64).eps).sum())
+    if wide < len(widths):
+        # Rows do not differ along the other axes, which are then any: the first of them is laid along what the mean has
+        # there, so that the others meet nothing.
+        axes[:, wide:] = 0
+        rest = mean - axes @ (axes.T @ mean)
+        length = float(np.linalg.norm(rest))
+        axes[:, wide] = rest / length if length > 1e-7 * float(np.linalg.norm(mean)) else 0
     # An axis has no sign of its own: its largest number is made positive, so that libraries agree.
     axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0) < 0, -1, 1)
     axes[:, rows.shape[1] - dims :] = 0
@@ -254,6 +263,14 @@ def noise(rows: Matrix, context: Context, ratio: float = 0.1) -> Matrix:
 
 def _mean(rows: Matrix, moments: Moments) -> Any:
     return rows.mean(axis=None if moments == "global" else 0, dtype=np.float64)
+
+
+def check_count(name: str, count: int, dim: int | None) -> None:
+    """Raise where a step counts more dimensions than there are, or fewer than it needs; None: how many is not known."""
+    parameter, fewest, left = COUNTS[name]
+    if count < fewest or (dim is not None and count > dim - left):
+        most = "" if dim is None else f" to {dim - left} of the {dim} dimensions"
+        raise EmbinitError(f"{name} {parameter}={count}: from {fewest}{most or ' on'}")
 
 
 def checked(name: str, values: dict[str, Any]) -> dict[str, Any]:
