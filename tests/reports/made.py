@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,26 @@ def results(*blocks: Block, levels: dict[str, float] | None = None) -> dict[str,
             score = level if len(planned.spec.sides) == 2 else (45 + level) / 100
             found[planned.spec.key] = result(planned.spec, score, split=one.split)
     return found
+
+
+def crossed(
+    levels: dict[tuple[str, ...], float], axes: Sequence[str], seeds: Iterable[int] = range(4), **fields: Any
+) -> tuple[Block, dict[str, Result]]:
+    """Return a block over several axes, the last of them the recipe, and its results; a level of NaN has none."""
+    runs, found = [], dict[str, Result]()
+    listed = list(seeds)
+    for values, level in levels.items():
+        for seed in listed:
+            given = dict(zip(axes, values, strict=True))
+            settings = {axis.rpartition(".")[2]: value for axis, value in given.items() if axis.startswith("model.")}
+            settings |= {
+                axis.rpartition(".")[2]: int(value) for axis, value in given.items() if axis.startswith("training.")
+            }
+            one = spec(values[-1], seed, **settings)
+            if "ratio" in given:
+                one = replace(one, sides=tuple((name, replace(side, steps=str(values))) for name, side in one.sides))
+            runs.append(Planned(one, tuple(zip(axes, values, strict=True))))
+            if not math.isnan(level):
+                found[one.key] = result(one, level + noise(str(values), seed))
+    defaults: dict[str, Any] = {"score": "bleu", "split": "test"}
+    return Block(str(fields.pop("name", "made")), tuple(runs), **{**defaults, **fields}), found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.reports.figures import COLORS, curves_figure, figures, sweep_figure
+from embinit.reports.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure
+from embinit.reports.marks import Mark
 from embinit.reports.summary import summarize
 from tests.reports import made
 from tests.reports.test_page import contrast
@@ -51,3 +53,61 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
 
 def test_colours_can_be_seen_on_white() -> None:
     assert all(contrast(color, "#ffffff") >= 3 for color in COLORS)
+
+
+def test_settings_have_a_panel_each_and_names_once(tmp_path: Path) -> None:
+    levels = {(norm, recipe): 37.0 for norm in ("pre", "post") for recipe in ("xavier", "pretrained")}
+    block, found = made.crossed(levels, ("model.norm", "recipe"))
+    (path,) = figures(summarize(made.experiment(block), found), tmp_path)
+    text = path.read_text("utf-8")
+    assert text.count('id="axes_') == 2
+    assert text.count(">pretrained<") == 1
+    assert ">pre-LN<" in text
+    assert ">post-LN<" in text
+
+
+def test_a_sweep_over_ratios_has_its_marks_and_every_place_on_the_axis(tmp_path: Path) -> None:
+    block, found = sweep_of("ratio", {"0.03": 36, "9": 29, "0.385": 38})
+    (part,) = summarize(made.experiment(block), found).parts
+    sweep_figure(part, tmp_path / "x.svg", (Mark("Xavier's own", 0.38, 0.44), Mark("glove as it is", 9.2, 9.2)))
+    text = (tmp_path / "x.svg").read_text("utf-8")
+    assert ">Xavier's own<" in text
+    assert ">glove as it is<" in text
+    assert all(f">{place}<" in text for place in ("0.03", "0.385", "9"))
+    layers, others = made.crossed({(x, "xavier"): 37.0 for x in "13"}, ("model.layers", "recipe"), sweep="model.layers")
+    (deep,) = summarize(made.experiment(layers), others).parts
+    sweep_figure(deep, tmp_path / "y.svg", (Mark("Xavier's own", 0.38, 0.44),))
+    assert "Xavier" not in (tmp_path / "y.svg").read_text("utf-8")
+
+
+def test_many_lines_of_a_sweep_are_shared_out(tmp_path: Path) -> None:
+    kinds = ("sinusoidal", "rotary", "none")
+    levels = {(p, x, r): 37.0 for p in kinds for x in ("0.1", "9") for r in ("xavier", "pretrained")}
+    block, found = made.crossed(levels, ("model.positions", "ratio", "recipe"), sweep="ratio")
+    (part,) = summarize(made.experiment(block), found).parts
+    sweep_figure(part, tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text("utf-8")
+    assert text.count('id="axes_') == 2
+    assert text.count(">rotary positions<") == 1
+
+
+def test_blocks_without_runs_of_their_own_have_no_picture() -> None:
+    block, gone = made.block(), made.block("other", task="iwslt2017", missing="needs files")
+    found = made.results(block)
+    found |= {key: one for key, one in made.results(gone).items() if one.spec.sides[0][1].recipe == "xavier"}
+    assert names(summarize(made.experiment(gone, block), found)) == {2: "made-2-curves.svg"}
+    swept, scores = sweep_of("ratio", {"0.1": 36, "9": 29})
+    (part,) = summarize(made.experiment(swept), scores).parts
+    summary = summarize(made.experiment(swept), scores)
+    assert names(summary) == {1: "made-1-sweep.svg"}
+    assert names(replace(summary, parts=(replace(part, missing="needs files"),))) == {}
+
+
+def test_pictures_that_no_longer_belong_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    stay = ("made-1-curves.svg", "notes.txt", "logo.svg", "made-1-curves.png", "made-curves.svg")
+    for name in (*stay, "made-2-curves.svg", "old-13-sweep.svg"):
+        (tmp_path / name).write_text("x")
+    gone = remove_others(tmp_path, [tmp_path / "made-1-curves.svg"])
+    assert [path.name for path in gone] == ["made-2-curves.svg", "old-13-sweep.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(stay)
+    assert remove_others(tmp_path / "absent", []) == []

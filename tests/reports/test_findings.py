@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.results import Result
-from embinit.reports.findings import Claim, findings
+from embinit.reports.findings import Case, Claim, findings, holds
+from embinit.reports.rows import difference
 from embinit.reports.summary import summarize
 from embinit.reports.types import Summary
+from embinit.reports.words import metric
 from tests.reports import made
 
 SEEDS = range(8)
@@ -73,3 +75,56 @@ def test_what_positions_help_is_a_difference_of_differences() -> None:
     assert abs(case.difference.mean - (-6)) < 0.5
     assert case.paper is not None
     assert round(case.paper, 1) == round((34.1 - 31.9) - (37.3 - 29.6), 1)
+
+
+# ---------------------------------------------------------------- beside the paper, and where
+
+
+def case(
+    outcome: str, ours: float = -3.0, paper: float | None = -3.2, spread: float | None = 0.8, **fields: str
+) -> Case:
+    score = metric(fields.get("score", "bleu"), "test")
+    found = difference({"1": ours, "2": ours + 0.1}, {"1": 0.0, "2": 0.0}, "xavier", score)
+    assert found is not None
+    return Case("block", fields.get("task", "Multi30k"), score, found, paper, spread, outcome)
+
+
+def test_a_case_says_whether_the_papers_difference_has_the_same_sign_where_it_is_clear() -> None:
+    assert case("borne out").said == "borne out, as in the paper"
+    assert case("contradicted", ours=2.0, paper=0.9).said == "contradicted, as in the paper"
+    assert case("contradicted", ours=2.0).said == "contradicted, unlike the paper"
+    # +0.6 with σ 0.6 and 0.5 is within the paper's own noise.
+    assert case("contradicted", ours=2.0, paper=0.6, spread=0.78).said == "contradicted"
+    assert case("contradicted", ours=2.0, paper=0.8).said == "contradicted"
+    assert case("borne out", paper=None, spread=None).said == "borne out"
+    assert case("open").said == "open"
+
+
+def test_the_papers_spread_is_that_of_both_its_rows() -> None:
+    (found,) = claim([report(made.LEVELS)], "wide rows").cases
+    assert found.spread is not None
+    assert round(found.spread, 3) == round((0.4**2 + 0.7**2) ** 0.5, 3)
+    assert found.said == "borne out, as in the paper"
+    assert found.task == "Multi30k"
+
+
+def test_a_claim_says_on_which_kinds_of_tasks_it_holds() -> None:
+    sst = {"score": "accuracy", "task": "SST-2"}
+    split = [case("borne out"), case("open"), case("contradicted", **sst), case("open", **sst)]
+    assert holds(split) == "holds on translation (Multi30k); not on classification (SST-2)"
+    assert holds([*split[:1], case("open", **sst)]) == (
+        "holds on translation (Multi30k); open on classification (SST-2)"
+    )
+    assert holds([case("open"), case("open")]) == "open on translation (Multi30k)"
+    assert holds([case("borne out")]) == ""
+
+
+def test_where_a_kind_of_task_is_divided_tasks_are_named() -> None:
+    mnli = {"score": "accuracy", "task": "MNLI"}
+    sst = {"score": "accuracy", "task": "SST-2"}
+    assert holds([case("borne out"), case("borne out", **mnli), case("contradicted", **sst)]) == (
+        "holds on Multi30k, MNLI; not on SST-2"
+    )
+    assert holds([case("borne out"), case("borne out", **sst), case("contradicted", **sst)]) == (
+        "holds on translation (Multi30k); divided on classification (SST-2)"
+    )

@@ -80,3 +80,11 @@ def test_nothing_measured_is_said() -> None:
     missing = summarize_measured(made.experiment(made.block(missing="needs questions-words.txt"), kind="analogy"), None)
     assert missing.answer == "not run: needs questions-words.txt"
     assert "needs questions-words.txt" in page(missing)
+
+
+def test_several_blocks_are_counted_together() -> None:
+    blocks = [made.block(name, paper=("6", "multi30k", "glove")) for name in ("one", "two")]
+    rows = distributions()["blocks"][0]["rows"]
+    found = {"name": "x", "kind": "distribution", "blocks": [{"name": name, "rows": rows} for name in ("one", "two")]}
+    summary = summarize_measured(made.experiment(*blocks, kind="distribution"), found)
+    assert summary.answer == "σ agrees with the paper's, to 3 % or as printed, in 2 of 6 matrices"

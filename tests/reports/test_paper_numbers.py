@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 
 from embinit.reports import paper
-from embinit.reports.results import paper_hours
+from embinit.reports.brief import paper_hours
 from embinit.reports.types import Statistic
 from tests.reports import made
 

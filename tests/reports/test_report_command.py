@@ -136,3 +136,14 @@ def test_wrong_words_are_one_sentence(folder: Path, words: tuple[str, ...], said
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_small_file_of_a_measure_knows_its_experiment(folder: Path) -> None:
+    (folder / "paper").mkdir()
+    (folder / "paper" / "small.toml").write_text(
+        f'kind = "distribution"\n{FILE.replace("vectors.txt", "../vectors.txt")}'
+    )
+    done = run(folder, "paper/small.toml", "--format", "results", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    (written,) = (folder / "out").glob("*.json")
+    assert json.loads(written.read_text("utf-8"))["file"] == "paper/small.toml"

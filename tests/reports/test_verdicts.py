@@ -277,8 +277,14 @@ def test_the_section_says_whether_the_advice_is_worth_anything() -> None:
 def test_nothing_that_can_be_judged_is_said() -> None:
     said = "\n".join(section(trials([measured({"x": [seen(9.0)]})])))
     assert "Open: none of 1 cell can be judged yet." in said
-    assert "| x | A | 9.0" in said or "| x | A | 9 |" in said
-    assert "open: not trained yet" in said
+    assert "- Open (not trained yet): x." in said
+    assert "| half |" not in said
+    assert "<summary>What it saw</summary>" in said
+    assert "Would other lines" not in said
+    mixed = "\n".join(section([one(9.0, WIDE), *trials([measured({"y": [seen(9.0)]})])]))
+    cells_of = mixed.partition("| block | half |")[2].partition("<details>")[0]
+    assert "| y |" not in cells_of
+    assert "- Open (not trained yet): y." in cells_of
     only = "\n".join(section([one(9.0, WIDE)]))
     assert "Open: each half needs a cell that can be judged." in only
 
@@ -298,7 +304,8 @@ def test_results_md_has_the_section_from_the_files_alone(tmp_path: Path) -> None
     # The rounding of the small file changes no advice.
     (first, second) = trials([ran, read_compact(tmp_path / "verdicts.results.json")])
     assert (advised(first), advised(second)) == ("pretrained_xavier", "pretrained")
-    assert document([], None, (first, second)).count("### What it saw") == 1
+    assert document([], None, (first, second)).count("<summary>What it saw</summary>") == 1
+    assert "**The advice of `embinit inspect`.** The recipe that it advises was the best one" in written
 
 
 def test_a_block_with_several_settings_is_no_cell() -> None:

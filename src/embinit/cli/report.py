@@ -115,8 +115,8 @@ def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Pat
     shown = _shown(file)
     if experiment.kind != "training":
         measured = read_measured(runs, experiment.name)
-        return summarize_measured(experiment, measured, str(file)), lambda path: write_measured(
-            experiment, measured, path
+        return summarize_measured(experiment, measured, shown), lambda path: write_measured(
+            experiment, measured, path, shown
         )
     results = results_of(experiment, runs)
     texts = texts_in(where.work / "prepared")

@@ -6,7 +6,7 @@ import statistics as plain
 from collections.abc import Mapping, Sequence
 
 from embinit.diagnosis.verdict import verdict
-from embinit.reports.markdown import table, text
+from embinit.reports.markdown import details, table, text
 from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
 from embinit.reports.thresholds import ADJUSTED, HALVES, Adjusted, adjusted
@@ -20,17 +20,40 @@ _DIGITS = 2
 
 def section(found: Sequence[Trial]) -> list[str]:
     """Return the section, line by line."""
-    lines = [TITLE, ""]
-    whole = tally(found, advised)
-    if not whole.judged:
-        lines += [f"Open: none of {plural(len(found), 'cell')} can be judged yet.", ""]
-        return [*lines, table(_cells(found)), "", *_seen(found)]
-    trivial = {name: tally(found, always(name)) for name in TRIVIAL}
-    lines += [f"**{text(_answer(whole, trivial))}**", ""]
-    lines += [table(_advisers(whole, trivial)), "", *_reading(found), ""]
-    lines += [table(_cells(found)), ""]
-    lines += _thresholds(found)
-    return [*lines, *_seen(found)]
+    whole, trivial = _tallies(found)
+    lines = [TITLE, "", f"**{text(headline(found))}**", ""]
+    if whole.judged:
+        lines += [table(_advisers(whole, trivial)), "", *_reading(found), ""]
+        lines += [table(_cells([trial for trial in found if not _open(trial)])), ""]
+    lines += _opens(found)
+    lines += details("Would other lines do better?", _thresholds(found)) if whole.judged else []
+    return [*lines, *details("What it saw", _seen(found))]
+
+
+def headline(found: Sequence[Trial]) -> str:
+    """Return how good the advice was, in a sentence."""
+    whole, trivial = _tallies(found)
+    return _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(found), 'cell')} can be judged yet."
+
+
+def _tallies(found: Sequence[Trial]) -> tuple[Tally, dict[str, Tally]]:
+    return tally(found, advised), {name: tally(found, always(name)) for name in TRIVIAL}
+
+
+def _open(trial: Trial) -> str:
+    """Return why a cell is open, empty where it can be judged."""
+    one = outcome(trial, advised(trial))
+    return one.why if one.word == "open" else ""
+
+
+def _opens(found: Sequence[Trial]) -> list[str]:
+    """Return the cells that cannot be judged, a line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for trial in found:
+        if _open(trial):
+            reasons.setdefault(_open(trial), []).append(trial.name)
+    lines = [f"- Open ({text(why)}): {text('; '.join(names))}." for why, names in reasons.items()]
+    return lines + [""] * bool(lines)
 
 
 def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
@@ -107,13 +130,12 @@ def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
 
 def _thresholds(found: Sequence[Trial]) -> list[str]:
     made = [one for half in HALVES if (one := adjusted(found, half)) is not None]
-    lines = ["### Would other lines do better?", ""]
     if not made:
-        return [*lines, "Open: each half needs a cell that can be judged.", ""]
+        return ["Open: each half needs a cell that can be judged.", ""]
     shipped = listed([f"{name} {compact(made[0].shipped[name])}" for name in ADJUSTED])
     header = ("adjusted on", *ADJUSTED, "hits on that half", "hits on the other half", "regret there")
     rows = tuple(_line(one) for one in made)
-    lines += [
+    return [
         text(
             "The two lines of verdict.toml that decide which recipe is advised, adjusted on one half of the cells and "
             f"applied to the other: as they are → adjusted. The lines in the file are {shipped}. Adjusted is the pair with "
@@ -126,7 +148,6 @@ def _thresholds(found: Sequence[Trial]) -> list[str]:
         text(_worth(made[0])),
         "",
     ]
-    return lines
 
 
 def _line(one: Adjusted) -> tuple[Cell, ...]:
@@ -168,4 +189,4 @@ def _seen(found: Sequence[Trial]) -> list[str]:
         for trial in found
         for side in trial.sides
     )
-    return ["### What it saw", "", table(Table("Seen", header, rows, words=3)), ""]
+    return [table(Table("Seen", header, rows, words=3)), ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from embinit.experiments.experiment import Block, Experiment
@@ -59,7 +60,37 @@ def cost(experiment: Experiment, results: Results) -> Cost:
         expected=experiment.cost,
         commits=_distinct(result.run.get("commit") for result in done),
         finished=max((str(result.run.get("finished") or "") for result in done), default=""),
+        spans={result.key: found for result in done if (found := _span(result)) is not None},
     )
+
+
+def busy(costs: Iterable[Cost]) -> float:
+    """Return for how many seconds devices were at work on runs: what ran at the same time on one device counts once.
+
+    Members of one batch have one span, and processes that share a card have spans that overlap. A run whose time is not
+    known counts with its share.
+    """
+    spans: dict[str, tuple[str, float, float]] = {}
+    rest: dict[str, float] = {}
+    for cost in costs:
+        spans |= cost.spans
+        rest |= {key: seconds for key, seconds in cost.shares.items() if key not in cost.spans}
+    total = sum(seconds for key, seconds in rest.items() if key not in spans)
+    reached: dict[str, float] = {}
+    for device, begin, end in sorted(spans.values()):
+        total += max(0.0, end - max(begin, reached.get(device, begin)))
+        reached[device] = max(end, reached.get(device, end))
+    return total
+
+
+def _span(result: Result) -> tuple[str, float, float] | None:
+    seconds = float(result.run.get("seconds") or 0)
+    try:
+        end = datetime.fromisoformat(str(result.run.get("finished") or ""))
+    except ValueError:
+        return None
+    at = (end if end.tzinfo else end.replace(tzinfo=UTC)).timestamp()
+    return str(result.run.get("device") or ""), at - seconds, at
 
 
 def _seconds(result: Result) -> float:

@@ -192,6 +192,8 @@ def answer(parts: Sequence[Part], baseline: str) -> str:
     swept = [part for part in shown if part.sweep is not None and part.sweep.lines]
     said = [counted(compared, baseline, "comparison")] + [f"{part.name}: best {_top(part)}" for part in swept[:4]]
     said += [f"and {plural(len(swept) - 4, 'more sweep')}"] if len(swept) > 4 else []
+    if not any(said) and len(shown) > _NAMED:
+        return f"none of {plural(len(shown), 'block')} has anything to compare with"
     return "; ".join(filter(None, said)) or "; ".join(f"{part.name}: {part.answer}" for part in shown)
 
 

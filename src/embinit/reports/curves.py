@@ -152,9 +152,11 @@ def _size(spec: Spec, name: str) -> float | None:
 
 _SEPARATOR = " · "
 _TITLES = {"rows": "the number of training rows", "ratio": "scale", "std": "scale"}
+#: What an axis of ratios says.
+RATIO = "σ of the rows as the model adds them, over the positions' rms"
 _AXES = {
     "rows": "training rows",
-    "ratio": "σ of the rows as the model adds them, over the positions' rms",
+    "ratio": RATIO,
     "std": "σ of the rows",
 }
 

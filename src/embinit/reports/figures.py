@@ -4,109 +4,226 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
 from embinit.files import replacing
-from embinit.reports.types import Part, Summary
+from embinit.reports.curves import RATIO
+from embinit.reports.marks import Mark
+from embinit.reports.shown import is_run
+from embinit.reports.types import Curve, Part, Point, Summary
+from embinit.reports.words import compact
 
 FORMATS = ("svg", "png", "pdf")
 #: Colours that are told apart by those who see red and green alike; the first is the baseline's. As on the page.
 COLORS = ("#55595f", "#0072b2", "#c2410c", "#00805f", "#a8467f", "#8a6a00", "#3b5bdb", "#7a4a2b")
 _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
-#: Lines beyond these make a chart that nobody reads.
-_LINES = 16
+#: Panels, lines of one panel, and lines that share a panel although their settings differ: more is a chart nobody reads.
+_PANELS, _LINES, _SHARED = 8, 16, 4
+#: How a picture's file is named.
+_NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep)\.svg")
+_INK = "#8b8f96"
+#: A panel: its title, and what draws into it.
+Panel = tuple[str, Callable[[Any], None]]
 
 
-def figures(summary: Summary, folder: Path, form: str = "svg") -> list[Path]:
-    """Return the pictures of a report, written into a folder: NAME-N-curves and NAME-N-sweep for the Nth block."""
-    made = []
+def names(summary: Summary, form: str = "svg") -> dict[int, str]:
+    """Return what the pictures of a report are called, NAME-N-curves or NAME-N-sweep, by the number N of their block."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", summary.name)
+    found = {}
     for place, part in enumerate(summary.parts, 1):
-        stem = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', summary.name)}-{place}"
+        if is_run(part) and part.sweep is not None and part.sweep.lines:
+            found[place] = f"{stem}-{place}-sweep.{form}"
+        elif is_run(part) and any(part.curves.values()):
+            found[place] = f"{stem}-{place}-curves.{form}"
+    return found
+
+
+def figures(
+    summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[Mark]] | None = None
+) -> list[Path]:
+    """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
+    made = []
+    for place, name in names(summary, form).items():
+        part = summary.parts[place - 1]
+        made.append(folder / name)
         if part.sweep is not None and part.sweep.lines:
-            made.append(folder / f"{stem}-sweep.{form}")
-            sweep_figure(part, made[-1])
-        elif any(part.curves.values()):
-            made.append(folder / f"{stem}-curves.{form}")
+            sweep_figure(part, made[-1], (marks or {}).get((summary.name, part.name), ()))
+        else:
             curves_figure(part, made[-1], summary.series)
     return made
 
 
+def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
+    """Return the pictures that were named like a report's and are not among those kept, removed."""
+    gone = sorted({path for path in folder.glob("*.svg") if _NAMED.fullmatch(path.name)} - set(kept))
+    for path in gone:
+        path.unlink()
+    return gone
+
+
 def curves_figure(part: Part, path: Path, series: tuple[str, ...], history: str = "") -> None:
-    """Write a history over epochs, the mean over seeds with a band of one σ to each side; the first history by default."""
+    """Write a history over epochs, the mean over seeds with a band of one σ to each side; the first history by default.
+
+    Settings have a panel each, with the same axes.
+    """
     named = history or next(iter(part.curves))
     if named not in part.curves:
         raise EmbinitError(f"{part.name} has no history {named!r}{closest(named, part.curves)}")
-    settings = list(dict.fromkeys(row.setting for row in part.rows))
-    setting = {row.label: settings.index(row.setting) for row in part.rows}
+    setting = {row.label: row.setting for row in part.rows}
+    groups: dict[str, list[Curve]] = {}
+    for curve in part.curves[named]:
+        groups.setdefault(setting[curve.label], []).append(curve)
 
-    def draw(axes: Any) -> None:
-        for curve in part.curves[named][:_LINES]:
-            color = COLORS[series.index(curve.series) % len(COLORS)] if curve.series in series else COLORS[0]
-            means = [float("nan") if value is None else value for value in curve.mean]
-            axes.plot(
-                curve.epochs, means, color=color, linestyle=_DASHES[setting[curve.label] % len(_DASHES)], linewidth=1.8,
-                label=curve.label,
-            )  # fmt: skip
-            band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
-                    if low is not None and high is not None]  # fmt: skip
-            if band:
-                axes.fill_between(*zip(*band, strict=True), color=color, alpha=0.15, linewidth=0)
-        axes.set_xlabel("epoch")
-        axes.set_ylabel(named)
+    def drawing(listed: Sequence[Curve]) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            from matplotlib.ticker import MaxNLocator
 
-    _write(path, part.name + _left_out(len(part.curves[named])), draw)
+            for curve in listed[:_LINES]:
+                color = COLORS[series.index(curve.series) % len(COLORS)] if curve.series in series else COLORS[0]
+                means = [float("nan") if value is None else value for value in curve.mean]
+                axes.plot(curve.epochs, means, color=color, linewidth=1.8, label=curve.series)
+                band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
+                        if low is not None and high is not None]  # fmt: skip
+                if band:
+                    axes.fill_between(*zip(*band, strict=True), color=color, alpha=0.15, linewidth=0)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+        return draw
+
+    panels = [(name + _left_out(len(listed)), drawing(listed)) for name, listed in groups.items()]
+    _write(path, part.name, panels, ("epoch", named))
 
 
-def sweep_figure(part: Part, path: Path) -> None:
-    """Write the score against the swept number, with 95 % intervals."""
+def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
+    """Write the score against the swept number, with 95 % intervals, a little apart where lines have the same places.
+
+    Marks are drawn where the number is a ratio. Many lines are shared out: a panel for each kind of dash.
+    """
     sweep = part.sweep
     if sweep is None:
         raise EmbinitError(f"{part.name} sweeps nothing")
+    apart = len(sweep.lines) > _SHARED
+    groups: dict[int, dict[str, tuple[Point, ...]]] = {}
+    for name, line in sweep.lines.items():
+        groups.setdefault(sweep.looks[name][1] if apart else 0, {})[name] = line
+    shared = [_shared(group) if len(groups) > 1 else () for group in groups.values()]
+    places = sorted({point.x for line in sweep.lines.values() for point in line})
 
-    def draw(axes: Any) -> None:
-        for name, line in list(sweep.lines.items())[:_LINES]:
-            color, dash = sweep.looks[name]
-            means = [point.mean for point in line]
-            below = [point.mean - (point.mean if point.low is None else point.low) for point in line]
-            above = [(point.mean if point.high is None else point.high) - point.mean for point in line]
-            axes.errorbar(
-                [point.x for point in line], means, yerr=[below, above], color=COLORS[color], marker="o", markersize=4,
-                linestyle=_DASHES[dash % len(_DASHES)], linewidth=1.6, elinewidth=1.1, label=name,
-            )  # fmt: skip
-        if sweep.logarithmic:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xlabel(sweep.axis)
-        axes.set_ylabel(f"{part.metric.label} ({part.metric.split})")
+    def drawing(listed: Mapping[str, tuple[Point, ...]], common: Sequence[str]) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            drawn = list(listed.items())[:_LINES]
+            for number, (name, line) in enumerate(drawn):
+                color, dash = sweep.looks[name]
+                axes.errorbar(
+                    [_aside(x, number - (len(drawn) - 1) / 2, places, sweep.logarithmic) for x in (p.x for p in line)],
+                    [point.mean for point in line],
+                    yerr=[
+                        [point.mean - (point.mean if point.low is None else point.low) for point in line],
+                        [(point.mean if point.high is None else point.high) - point.mean for point in line],
+                    ],
+                    color=COLORS[color % len(COLORS)], marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
+                    linestyle="-" if apart else _DASHES[dash % len(_DASHES)],
+                    label=" · ".join(word for word in name.split(" · ") if word not in common),
+                )  # fmt: skip
+            if sweep.axis == RATIO:
+                _mark(axes, marks)
+            if sweep.logarithmic:
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter(lambda value, _: compact(value))
+            if len(places) <= _SHARED * 2 + 1:
+                axes.set_xticks(places, labels=[compact(x) for x in places])
+                axes.minorticks_off()
 
-    _write(path, part.name + _left_out(len(sweep.lines)), draw)
+        return draw
+
+    panels = [
+        (" · ".join(common) + _left_out(len(group)), drawing(group, common))
+        for group, common in zip(groups.values(), shared, strict=True)
+    ]
+    _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
 
 
 def _left_out(count: int) -> str:
     return f" (the first {_LINES} of {count} lines)" if count > _LINES else ""
 
 
-def _write(path: Path, title: str, draw: Callable[[Any], None]) -> None:
+def _shared(group: Iterable[str]) -> tuple[str, ...]:
+    """Return the words that all names of a group have."""
+    split = [name.split(" · ") for name in group]
+    return tuple(word for word in split[0] if all(word in other for other in split))
+
+
+def _aside(x: float, steps: float, places: Sequence[float], logarithmic: bool) -> float:
+    """Return a place moved by so many small steps, so that intervals at one place do not cover each other."""
+    if logarithmic:
+        return float(x * (places[-1] / places[0]) ** (0.006 * steps))
+    return x + 0.006 * steps * (places[-1] - places[0])
+
+
+def _mark(axes: Any, marks: Sequence[Mark]) -> None:
+    for number, mark in enumerate(marks):
+        if mark.low < mark.high:
+            axes.axvspan(mark.low, mark.high, color=_INK, alpha=0.22, linewidth=0, label=mark.label, zorder=0)
+        else:
+            style = _DASHES[1 + number % (len(_DASHES) - 1)]
+            axes.axvline(mark.low, color=_INK, linestyle=style, linewidth=1.2, label=mark.label, zorder=0)
+
+
+def _columns(names: Iterable[str], inches: float) -> int:
+    """Return how many names of a legend fit side by side; a sample of the line is as wide as seven letters."""
+    lengths = [len(name) + 7 for name in names]
+    return max(1, min(len(lengths), int(14 * inches / max(lengths, default=1))))
+
+
+def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, str]) -> None:
     form = path.suffix.lstrip(".").lower()
     if form not in FORMATS:
         raise EmbinitError(f"cannot draw {path.name}; the name must end in one of .{', .'.join(FORMATS)}")
     matplotlib = require("matplotlib", "plot", "a picture")
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.container import ErrorbarContainer
 
+    drawn = list(panels[:_PANELS])
+    left = f" (the first {_PANELS} of {len(panels)} settings)" if len(panels) > _PANELS else ""
+    across = min(len(drawn), 2)
+    down = -(-len(drawn) // across)
     # Text of an experiment is text: a $ in it is no formula. Equal data gives equal files.
-    settings = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 9}
+    settings = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 10}
     with matplotlib.rc_context(settings):
-        figure, axes = pyplot.subplots(figsize=(6.8, 3.9), layout="constrained")
-        draw(axes)
-        axes.set_title(title, loc="left")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#e6e3dc", linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.legend(frameon=False, fontsize=8)
+        size = (6.8 if across == 1 else 8.4, 4.2 if down == 1 else 1.2 + 2.6 * down)
+        figure, grid = pyplot.subplots(
+            down, across, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
+        )
+        cells = [axes for row in grid for axes in row]
+        legend: dict[str, Any] = {}
+        for axes, (name, draw) in zip(cells, drawn, strict=False):
+            draw(axes)
+            if name:
+                axes.set_title(name, loc="left", fontsize=10)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", color="#e6e3dc", linewidth=0.7)
+            axes.set_axisbelow(True)
+            handles, said = axes.get_legend_handles_labels()
+            # Lines with intervals come before the marks behind them.
+            found = sorted(zip(said, handles, strict=True), key=lambda one: not isinstance(one[1], ErrorbarContainer))
+            legend = dict(found) | legend
+        for place, axes in enumerate(cells):
+            axes.set_visible(place < len(drawn))
+            if place + across >= len(drawn):
+                axes.set_xlabel(textwrap.fill(labels[0], 72 // across))
+                axes.tick_params(labelbottom=True)
+            if place % across == 0:
+                axes.set_ylabel(labels[1])
+        figure.suptitle(title + left, x=0.01, ha="left", fontsize=11)
+        figure.legend(
+            legend.values(), legend.keys(), loc="outside lower center", ncol=_columns(legend, size[0]), frameon=False,
+            fontsize=9,
+        )  # fmt: skip
         buffer = io.BytesIO()
         undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
         figure.savefig(buffer, format=form, dpi=160, metadata=undated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,10 @@ from embinit import statistics
 from embinit.reports.paper import called, is_recipe, recipe_of
 from embinit.reports.rows import LEVEL, difference
 from embinit.reports.types import Difference, Metric, Part, Row, Summary
-from embinit.reports.words import plural, setting
+from embinit.reports.words import kind, plural, setting
+
+#: What may become of a claim.
+VERDICTS = ("confirmed", "mixed", "refuted", "open", "not tested")
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,28 @@ class Case:
     """A claim in one block and setting."""
 
     where: str
+    #: as the block calls it: SST-2
+    task: str
     metric: Metric
     difference: Difference
-    #: ours minus against, as the paper has them; None where it has not both
+    #: ours minus against, as the paper has them, and σ of that by its printed ones; None where it has not both
     paper: float | None
+    spread: float | None
     #: "borne out", "contradicted", or "open" where noise explains it
-    outcome: str
+    outcome: str = ""
+
+    @property
+    def clear(self) -> bool:
+        """Return whether the paper's own difference is larger than its σ."""
+        return self.paper is not None and self.spread is not None and abs(self.paper) > self.spread + 1e-9
+
+    @property
+    def said(self) -> str:
+        """Return the outcome and, where both differences are clear, whether the paper's has the same sign."""
+        if self.outcome == "open" or not self.clear or self.paper is None:
+            return self.outcome
+        same = (self.paper > 0) == (self.difference.mean > 0)
+        return f"{self.outcome}, {'as in' if same else 'unlike'} the paper"
 
 
 @dataclass(frozen=True)
@@ -38,22 +58,23 @@ class Claim:
     against: str
     expected: str
     cases: tuple[Case, ...]
+    #: what both are compared with and without: `positions`; empty where the rows themselves are compared
+    gain: str = ""
 
     @property
     def outcome(self) -> str:
         """Return in words what becomes of it over all cases."""
-        counts = {name: sum(case.outcome == name for case in self.cases) for name in ("borne out", "contradicted")}
+        return f"{self.verdict}: {tallied(self.cases)}" if self.cases else self.verdict
+
+    @property
+    def verdict(self) -> str:
+        """Return what becomes of it in a word or two: one of `VERDICTS`."""
         if not self.cases:
             return "not tested"
-        said = [f"{name} in {count}" for name, count in counts.items() if count]
-        left = len(self.cases) - sum(counts.values())
-        said += [f"open in {left}"] if left else []
-        verdict = "open"
-        if counts["borne out"] > counts["contradicted"]:
-            verdict = "mixed" if counts["contradicted"] else "confirmed"
-        elif counts["contradicted"]:
-            verdict = "mixed" if counts["borne out"] else "refuted"
-        return f"{verdict}: {', '.join(said)} of {plural(len(self.cases), 'case')}"
+        found = {case.outcome for case in self.cases}
+        if {"borne out", "contradicted"} <= found:
+            return "mixed"
+        return "confirmed" if "borne out" in found else "refuted" if "contradicted" in found else "open"
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,48 @@ class Finding:
 
     title: str
     claims: tuple[Claim, ...]
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return the cases of all claims."""
+        return tuple(case for claim in self.claims for case in claim.cases)
+
+
+def tallied(cases: Sequence[Case]) -> str:
+    """Return `borne out in 2, open in 1 of 3 cases`."""
+    counts = {name: sum(case.outcome == name for case in cases) for name in ("borne out", "contradicted", "open")}
+    said = [f"{name} in {count}" for name, count in counts.items() if count]
+    return f"{', '.join(said)} of {plural(len(cases), 'case')}"
+
+
+def holds(cases: Sequence[Case]) -> str:
+    """Return on which kinds of tasks, or else on which tasks, a claim holds; empty below two cases."""
+    if len(cases) < 2:
+        return ""
+    ways = [_states(cases, by_task) for by_task in (False, True)]
+    best = next((way for way in ways if "divided on" not in way), ways[0])
+    return "; ".join(f"{state} {', '.join(names)}" for state, names in sorted(best.items(), key=_order))
+
+
+_STATES = ("holds on", "not on", "divided on", "open on")
+
+
+def _order(item: tuple[str, list[str]]) -> int:
+    return _STATES.index(item[0])
+
+
+def _states(cases: Sequence[Case], by_task: bool) -> dict[str, list[str]]:
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.task if by_task else kind(case.metric.name), []).append(case)
+    states: dict[str, list[str]] = {}
+    for name, listed in groups.items():
+        found = {case.outcome for case in listed}
+        place = 0 if "borne out" in found else 1 if "contradicted" in found else 3
+        tasks = dict.fromkeys(case.task for case in listed)
+        label = name if by_task else f"{name} ({', '.join(tasks)})"
+        states.setdefault(_STATES[2 if {"borne out", "contradicted"} <= found else place], []).append(label)
+    return states
 
 
 @cache
@@ -94,20 +157,19 @@ def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
     adjusted = statistics.holm([case.difference.t_p for case in known if case.difference.t_p is not None])
     by_case = {id(case): p for case, p in zip(known, adjusted, strict=True)}
     judged = tuple(_judged(case, by_case.get(id(case)), claim["expected"]) for case in cases)
-    return Claim(claim["text"], claim["ours"], claim["against"], claim["expected"], judged)
+    return Claim(claim["text"], claim["ours"], claim["against"], claim["expected"], judged, claim.get("gain", ""))
 
 
 def _cases(claim: Mapping[str, Any], part: Part) -> list[Case]:
     made = []
-    for where in dict.fromkeys(row.setting for row in part.rows):
-        rows = {_recipe(row): row for row in part.rows if row.setting == where and not row.unscored}
+    for kept in dict.fromkeys(row.setting for row in part.rows):
+        rows = {_recipe(row): row for row in part.rows if row.setting == kept and not row.unscored}
         ours, against = rows.get(claim["ours"]), rows.get(claim["against"])
         if ours is None or against is None:
             continue
         found = difference(ours.scores, against.scores, against.series, part.metric)
         if found is not None and found.n > 1:
-            printed = ours.paper.mean - against.paper.mean if ours.paper and against.paper else None
-            made.append(Case(" · ".join(filter(None, (part.name, where))), part.metric, found, printed, ""))
+            made.append(_case(part, kept, found, [(ours, 1), (against, -1)]))
     return made
 
 
@@ -128,13 +190,24 @@ def _gains(claim: Mapping[str, Any], part: Part) -> list[Case]:
         ours, against = (_gain(pair["sinusoidal"].scores, pair["none"].scores) for pair in pairs)
         found = difference(ours, against, claim["against"], part.metric)
         if found is not None and found.n > 1:
-            printed = [
-                row.paper.mean if row.paper else None for pair in pairs for row in (pair["sinusoidal"], pair["none"])
-            ]
-            known = [value for value in printed if value is not None]
-            theirs = known[0] - known[1] - known[2] + known[3] if len(known) == 4 else None
-            made.append(Case(" · ".join(filter(None, (part.name, rest))), part.metric, found, theirs, ""))
+            rows_of = [pair[name] for pair in pairs for name in ("sinusoidal", "none")]
+            made.append(_case(part, rest, found, list(zip(rows_of, (1, -1, -1, 1), strict=True))))
     return made
+
+
+def _case(part: Part, kept: str, found: Difference, signs: Sequence[tuple[Row, int]]) -> Case:
+    """Return a case whose difference is that of rows with these signs, the paper's beside it."""
+    printed = [(row.paper, sign) for row, sign in signs if row.paper is not None]
+    whole = len(printed) == len(signs)
+    known = whole and all(theirs.std is not None for theirs, _ in printed)
+    return Case(
+        where=" · ".join(filter(None, (part.name, kept))),
+        task=part.name.partition(", ")[0],
+        metric=part.metric,
+        difference=found,
+        paper=sum(sign * theirs.mean for theirs, sign in printed) if whole else None,
+        spread=math.sqrt(sum((theirs.std or 0) ** 2 for theirs, _ in printed)) if known else None,
+    )
 
 
 def _gain(on: Mapping[str, float], off: Mapping[str, float]) -> dict[str, float]:

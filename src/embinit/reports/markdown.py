@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Sequence
 
 from embinit.reports import tables
 from embinit.reports.reading import explanation, reproduction
@@ -16,6 +18,7 @@ _OPENERS = (
     "highest",
     "mixed",
     "no",
+    "none",
     "not",
     "nothing",
     "of",
@@ -78,6 +81,19 @@ def table(made: Table) -> str:
     rule = ["---"] * made.words + ["--:"] * (len(made.header) - made.words)
     body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in made.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in made.header], rule, *body))
+
+
+def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
+    """Return lines folded under a head that opens with a bold name; inside of the head nothing is Markdown."""
+    bold = f"<b>{html.escape(' '.join(name.split()))}</b>: " if name else ""
+    return [
+        "<details>",
+        f"<summary>{bold}{html.escape(' '.join(head.split()))}</summary>",
+        "",
+        *lines,
+        "</details>",
+        "",
+    ]
 
 
 def sentence(said: str) -> str:

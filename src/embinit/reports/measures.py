@@ -19,6 +19,8 @@ from embinit.reports.words import NONE, compact, fixed, plural, signed
 _ENCODERS = ("source", "text")
 #: A number agrees with a printed one within this share of it, or within its rounding.
 _SHARE = 0.03
+#: Why a block that could be measured has nothing.
+NOT_YET = "not measured yet"
 #: What `verdict_cells` fills.
 VERDICT_HEADER = (
     "matrix",
@@ -46,6 +48,10 @@ def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, 
     answers = [part.answer if len(told) == 1 else f"{part.name}: {part.answer}" for part in told]
     if experiment.kind == "verdict" and len(told) > 1 and found:
         answers = [_counted(found.values())]
+    elif experiment.kind == "distribution" and len(told) > 1 and found:
+        answers = [
+            _agreement([_agreeing(block, found.get(block.name, {}).get("rows", [])) for block in experiment.blocks])
+        ]
     return Summary(
         name=experiment.name,
         title=experiment.title,
@@ -59,6 +65,7 @@ def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, 
         parts=parts,
         cost=Cost(0, 0, 0.0, {}, experiment.cost, (), {}, (), ""),
         commands=(f"embinit run {file}", f"embinit report {file}"),
+        file=file,
     )
 
 
@@ -77,7 +84,7 @@ def _part(block: Block, kind: str, rows: Sequence[dict[str, Any]]) -> Part:
         name=block.name,
         task=", ".join(dict.fromkeys(planned.spec.task.name for planned in block.runs)),
         metric=words.metric(kind, ""),
-        missing=missing or ("" if rows else "not measured yet"),
+        missing=missing or ("" if rows else NOT_YET),
         paper=block.paper,
         rows=(),
         answer=answer,
@@ -106,21 +113,35 @@ def _distributions(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[Table,
         "paper: range",
         "paper: σ",
     )
-    lines, agree, known = [], 0, 0
+    lines = tuple(_distribution(name, fact, printed) for name, fact, printed in _matrices(block, rows))
+    return Table("Embedding matrices", header, lines), _agreement([_agreeing(block, rows)])
+
+
+def _matrices(block: Block, rows: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any] | None]]:
+    """Return each matrix of a block: its name, its numbers, and what the paper prints for it."""
+    made = []
     for row in rows:
         axes = tuple(row.get("axes", {}).items())
         label = " · ".join(words.setting(axis, value) for axis, value in axes)
         sides = row["sides"].items() if "sides" in row else [("positions", row["positions"])]
         for side, fact in sides:
             printed = _printed(block.paper, paper.recipe_of(axes), side)
-            if printed is not None:
-                known += 1
-                agree += _agrees(fact["std"], printed["std"])
-            lines.append(_distribution(f"{label}, {side}" if label else side, fact, printed))
-    text = f"{plural(len(lines), 'matrix', 'matrices')} measured"
-    if known:
-        text = f"σ agrees with the paper's, to 3 % or as printed, in {agree} of {plural(known, 'matrix', 'matrices')}"
-    return Table("Embedding matrices", header, tuple(lines)), text
+            made.append((f"{label}, {side}" if label else side, fact, printed))
+    return made
+
+
+def _agreeing(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
+    """Return how many matrices have the paper's σ, how many it prints, and how many there are."""
+    found = _matrices(block, rows)
+    known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in found if printed is not None]
+    return sum(known), len(known), len(found)
+
+
+def _agreement(counts: Sequence[tuple[int, int, int]]) -> str:
+    agree, known, there = (sum(column) for column in zip(*counts, strict=True))
+    if not known:
+        return f"{plural(there, 'matrix', 'matrices')} measured"
+    return f"σ agrees with the paper's, to 3 % or as printed, in {agree} of {plural(known, 'matrix', 'matrices')}"
 
 
 def _distribution(name: str, fact: dict[str, Any], printed: dict[str, Any] | None) -> tuple[Cell, ...]:

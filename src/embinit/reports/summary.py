@@ -49,6 +49,7 @@ def summarize(
         parts=parts,
         cost=again.cost(experiment, results),
         commands=(f"embinit run {file}", f"embinit report {file}"),
+        file=file,
     )
 
 

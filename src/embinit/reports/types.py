@@ -250,6 +250,8 @@ class Cost:
     versions: dict[str, str]
     commits: tuple[str, ...]
     finished: str
+    #: a run's key -> device, and between which seconds since 1970 it and those beside it ran; none where it is not known
+    spans: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,8 @@ class Summary:
     parts: tuple[Part, ...]
     cost: Cost
     commands: tuple[str, ...]
+    #: the experiment's TOML
+    file: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""

@@ -38,6 +38,11 @@ def about(score: str) -> str:
     return str(words()["score"].get(score, {}).get("about", ""))
 
 
+def kind(score: str) -> str:
+    """Return what kind of task a score is of: `translation`, `classification`; the score's name where it is not known."""
+    return str(words()["score"].get(score, {}).get("kind", score))
+
+
 def history(name: str) -> str:
     """Return what a history is called."""
     return str(words()["history"].get(name, name))

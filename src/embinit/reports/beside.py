@@ -1,0 +1,77 @@
+"""RESULTS.md's section on ours beside the paper's, table by table of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from embinit.reports import grids, tables
+from embinit.reports.markdown import table, text
+from embinit.reports.paper import called
+from embinit.reports.shown import trimmed
+from embinit.reports.types import Cell, Part, Summary, Table
+from embinit.reports.words import fixed, signed
+
+#: Stands where ours and the paper's are not the same kind of number.
+_OTHER = "not comparable"
+_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise")
+
+
+def section(summaries: Sequence[Summary]) -> list[str]:
+    """Return the section, line by line; nothing where no block that was run has a number in the paper."""
+    found: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
+    for part in (part for summary in summaries for part in trimmed(summary).parts):
+        if any(row.paper for row in part.rows):
+            # Figure 1 is drawn from runs like Table 1's, and the same block may stand in several files.
+            same = tuple((row.label, row.statistic) for row in part.rows)
+            found.setdefault(_table_of(part), {}).setdefault((part.name, same), part)
+    if not found:
+        return []
+    lines = ["## Ours beside the paper's", ""]
+    for name in sorted(found):
+        lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
+    lines += [
+        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: on other data than the "
+        "paper's, or BLEU over other tokens; the order of the initializations is what can be compared.",
+        "",
+    ]
+    sources = dict(source for name in found for part in found[name].values() for source in part.sources)
+    if sources:
+        lines += ["The vectors of these blocks:", ""]
+        lines += [f"- {text(name)}: {text(about)}" for name, about in sources.items()] + [""]
+    return lines
+
+
+def _table_of(part: Part) -> str:
+    names = {row.paper.table for row in part.rows if row.paper is not None}
+    return names.pop() if len(names) == 1 else f"Table {called(part.paper)[0]}"
+
+
+def _blocks(parts: Sequence[Part]) -> list[str]:
+    """Return blocks of one setting as one table, then the others as a small table each."""
+    rows = [row for part in parts if grids.paper_grid(part) is None for row in _rows(part)]
+    lines = [table(Table("", _HEADER, tuple(rows), words=2)), ""] if rows else []
+    for part in parts:
+        crossed = grids.paper_grid(part)
+        if crossed is not None:
+            lines += [f"{text(part.name)}, {text(part.metric.label)} on {text(part.metric.split)}:", ""]
+            lines += [table(crossed), ""]
+    return lines
+
+
+def _rows(part: Part) -> list[tuple[Cell, ...]]:
+    made: list[tuple[Cell, ...]] = []
+    for row in part.rows:
+        theirs = row.paper
+        if theirs is not None:
+            apart = signed(theirs.difference, part.metric.digits) if theirs.difference is not None else _OTHER
+            made.append(
+                (
+                    Cell("" if made else f"{part.name} ({part.metric.label})"),
+                    Cell(row.label),
+                    Cell(tables.mean(row.statistic, part.metric), row.best, tables.seeds(row)),
+                    Cell(f"{fixed(theirs.mean, part.metric.digits)} ± {fixed(theirs.std, part.metric.digits)}"),
+                    Cell(apart),
+                    Cell(tables.within(theirs.within)),
+                )
+            )
+    return made

@@ -1,0 +1,180 @@
+"""RESULTS.md's first lines: what was run, what becomes of each finding, what each open question is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from embinit.reports import paper
+from embinit.reports.advice import headline
+from embinit.reports.again import busy
+from embinit.reports.findings import VERDICTS, Case, Claim, Finding, holds, tallied
+from embinit.reports.markdown import sentence, text
+from embinit.reports.rows import difference
+from embinit.reports.shown import not_run, shown
+from embinit.reports.types import Part, Point, Summary
+from embinit.reports.verdicts import Trial
+from embinit.reports.words import compact, duration, fixed, interval, listed, plural, signed
+
+#: How many blocks and lines a sentence names.
+_BLOCKS, _LINES = 4, 3
+
+
+def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
+    """Return the section, a line for each answer."""
+    said = [text(cost(summaries))]
+    said += [f"**{text(sentence(one.title))}** {text(_finding(one))}" for one in findings]
+    said += [
+        f"**{text(sentence(one.title))}** {text(sentence(answered(one)))}"
+        for one in summaries
+        if is_open(one) and shown(one)
+    ]
+    said += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
+    said += _left(summaries)
+    return ["## In short", "", *(f"- {line}" for line in said), ""]
+
+
+def is_open(summary: Summary) -> bool:
+    """Return whether an experiment is one of those on a question that the paper leaves open: a file in `open/`."""
+    return "open" in PurePosixPath(summary.file).parts[:-1]
+
+
+def cost(summaries: Sequence[Summary]) -> str:
+    """Return how many runs there are and for how long devices were at work on them, beside what the paper took."""
+    runs = {key for one in summaries for key in one.cost.shares}
+    devices = ", ".join(dict.fromkeys(device for one in summaries for device in one.cost.devices))
+    took = duration(busy(one.cost for one in summaries))
+    return (
+        f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}, what ran side by "
+        f"side counted once; the paper's Table 1 alone took about {paper_hours():.0f} GPU-hours by its Table 5."
+    )
+
+
+def paper_hours() -> float:
+    """Return the hours that the paper's Table 1 took: minutes an epoch, epochs, rows and seeds of each block."""
+    known = paper.tables()
+    hours = 0.0
+    for block in known["table5"]:
+        rows = next(
+            len(one["rows"]) for one in known["table1"] if all(one[key] == block[key] for key in ("task", "embedding"))
+        )
+        hours += block["minutes"] * block["epochs"] * rows * known["seeds"][block["task"]] / 60
+    return hours
+
+
+def _finding(finding: Finding) -> str:
+    """Return what becomes of a finding: its claims by their verdict, where it holds, its largest cases."""
+    if not finding.cases:
+        return "Not tested."
+    verdicts = [claim.verdict for claim in finding.claims]
+    counts = [(verdicts.count(word), word) for word in VERDICTS if word in verdicts]
+    first = f"{counts[0][0]} of {plural(len(verdicts), 'claim')} {counts[0][1]}"
+    whole = f"{', '.join([first, *(f'{count} {word}' for count, word in counts[1:])])} ({tallied(finding.cases)})"
+    said = [sentence(whole), sentence(_capital(holds(finding.cases)))] if holds(finding.cases) else [sentence(whole)]
+    largest = [
+        f"{head} {_largest(finding.claims, outcome)}"
+        for head, outcome in (("largest:", "borne out"), ("largest against it:", "contradicted"))
+        if any(case.outcome == outcome for case in finding.cases)
+    ]
+    return " ".join([*said, *([_capital(sentence("; ".join(largest)))] if largest else [])])
+
+
+def _largest(claims: Sequence[Claim], outcome: str) -> str:
+    found: list[tuple[Claim, Case]] = [
+        (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
+    ]
+    claim, case = max(found, key=lambda one: abs(one[1].difference.mean))
+    digits = case.metric.digits
+    more = f" in what {claim.gain} gain" if claim.gain else ""
+    return (
+        f"{claim.ours} against {claim.against} {signed(case.difference.mean, digits)} {case.metric.unit} "
+        f"{interval(case.difference.low, case.difference.high, digits, sign=True)}{more} ({case.where})"
+    )
+
+
+def _capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def answered(summary: Summary) -> str:
+    """Return the answer of an experiment; of sweeps over scale, also what large rows cost."""
+    swept = [one.part for one in shown(summary) if one.part.sweep is not None and one.part.sweep.lines]
+    if not swept:
+        return summary.answer
+    if len(shown(summary)) == 1:
+        return "; ".join(filter(None, (summary.answer, fall(swept[0]))))
+    best = [_optimum(part) for part in swept[:_BLOCKS]]
+    best += [f"and {plural(len(swept) - _BLOCKS, 'more sweep')}"] if len(swept) > _BLOCKS else []
+    return "; ".join([f"best at {', '.join(best)}", *_falls(swept)])
+
+
+def _optimum(part: Part) -> str:
+    """Return where a sweep is best: place, block, line and mean."""
+    assert part.sweep is not None
+    sign = 1 if part.metric.higher else -1
+    points = [(point, name) for name, line in part.sweep.lines.items() for point in line]
+    point, name = max(points, key=lambda one: sign * one[0].mean)
+    return f"{compact(point.x)} in {part.name} ({name}, {fixed(point.mean, part.metric.digits)} {part.metric.unit})"
+
+
+def _falls(parts: Sequence[Part]) -> list[str]:
+    """Return which lines of several sweeps over scale lose least and most to the largest place, for each unit."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for part in parts:
+        for name, loss in _losses(part).items():
+            found.setdefault(part.metric.unit, []).append((loss, f"{name} in {part.name}"))
+    said = [
+        f"{min(losses)[1]} loses least ({fixed(min(losses)[0], 1)} {unit}) and {max(losses)[1]} most "
+        f"({fixed(max(losses)[0], 1)} {unit})"
+        for unit, losses in found.items()
+        if len(losses) > 1
+    ]
+    return [f"from the best place to the largest, {', '.join(said)}"] if said else []
+
+
+def fall(part: Part) -> str:
+    """Return how much each line of a sweep over scale loses from its best place to the largest; empty for other sweeps."""
+    ends = _losses(part)
+    if not ends or part.sweep is None:
+        return ""
+    unit, digits = part.metric.unit, part.metric.digits
+    at = f"from its best to {compact(max(line[-1].x for line in part.sweep.lines.values()))}"
+    if len(ends) <= _LINES:
+        return f"{at} {listed([f'{name} loses {fixed(one, digits)} {unit}' for name, one in ends.items()])}"
+    least, most = min(ends, key=lambda name: ends[name]), max(ends, key=lambda name: ends[name])
+    return (
+        f"{at} {least} loses least ({fixed(ends[least], digits)} {unit}) and {most} most ({fixed(ends[most], digits)})"
+    )
+
+
+def _losses(part: Part) -> dict[str, float]:
+    """Return what each line loses that reaches the largest place of a sweep over scale."""
+    if part.sweep is None or part.sweep.name != "scale" or not part.sweep.lines:
+        return {}
+    largest = max(line[-1].x for line in part.sweep.lines.values())
+    return {
+        name: lost
+        for name, line in part.sweep.lines.items()
+        if line[-1].x == largest and (lost := _lost(part, line)) is not None
+    }
+
+
+def _lost(part: Part, line: Sequence[Point]) -> float | None:
+    """Return by how much the best place of a line is above its last, over the seeds that both have."""
+    if len(line) < 2:
+        return None
+    rows = {row.label: row for row in part.rows}
+    sign = 1 if part.metric.higher else -1
+    best = max(line, key=lambda point: sign * point.mean)
+    found = difference(rows[best.label].scores, rows[line[-1].label].scores, "", part.metric)
+    return None if found is None else sign * found.mean
+
+
+def _left(summaries: Sequence[Summary]) -> list[str]:
+    reasons = {(one.name, name): why for one in summaries for name, why in not_run(one)}
+    # The paper's blocks have one name in several of its tables.
+    official = len({name for (_, name), why in reasons.items() if why.startswith("not run:")})
+    yet = sum(not why.startswith("not run:") for why in reasons.values())
+    said = [f"{plural(official, 'block needs', 'blocks need')} files that are not at hand"] if official else []
+    said += [f"{plural(yet, 'block')} could be run and {'is' if yet == 1 else 'are'} not yet"] if yet else []
+    return [f"Not run: {'; '.join(said)}. They are named at the end of their experiments."] if said else []

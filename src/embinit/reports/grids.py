@@ -1,0 +1,74 @@
+"""A block with several settings as one small table: settings down, initializations across; or lines of a sweep."""
+
+from __future__ import annotations
+
+from embinit.reports.tables import mean, seeds
+from embinit.reports.types import Cell, Metric, Part, Row, Table
+from embinit.reports.words import NONE, compact, fixed
+
+#: A table that is wider is no longer small.
+_WIDE = 14
+
+
+def sweep_grid(part: Part) -> Table | None:
+    """Return a sweep, a line a row and its places across, each line's best mean bold; None where that is no small table."""
+    if part.sweep is None or not part.sweep.lines:
+        return None
+    by_label = {row.label: row for row in part.rows}
+    places = sorted({point.x for line in part.sweep.lines.values() for point in line})
+    if len(places) > _WIDE:
+        return None
+    made = []
+    for name, line in part.sweep.lines.items():
+        rows = {point.x: by_label[point.label] for point in line}
+        means = {x: round(row.statistic.mean, part.metric.digits) for x, row in rows.items() if row.statistic}
+        sound = {x: value for x, value in means.items() if not rows[x].unscored}
+        best = (max if part.metric.higher else min)(sound.values(), default=None)
+        cells = [_cell(rows.get(x), part.metric, x in sound and sound[x] == best) for x in places]
+        made.append((Cell(name), *cells))
+    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(made))
+
+
+def grid(part: Part) -> Table | None:
+    """Return settings down and initializations across, each setting's best bold; None where there is one setting."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
+        return None
+    made = tuple(
+        (Cell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
+        for setting in settings
+    )
+    return Table("", ("", *names), made)
+
+
+def paper_grid(part: Part) -> Table | None:
+    """Return the same with the paper's beside ours in every cell's place; None where there is one setting."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2:
+        return None
+    made = []
+    for setting in settings:
+        cells = [Cell(setting)]
+        for name in names:
+            row = rows.get((setting, name))
+            theirs = NONE
+            if row is not None and row.paper is not None:
+                theirs = f"{fixed(row.paper.mean, part.metric.digits)} ± {fixed(row.paper.std, part.metric.digits)}"
+            cells += [_cell(row, part.metric, None), Cell(theirs)]
+        made.append(tuple(cells))
+    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(made))
+
+
+def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Row]]:
+    names = list(dict.fromkeys(row.series for row in part.rows))
+    settings = list(dict.fromkeys(row.setting for row in part.rows))
+    return names, settings, {(row.setting, row.series): row for row in part.rows}
+
+
+def _cell(row: Row | None, metric: Metric, strong: bool | None) -> Cell:
+    """Return a row's mean ± σ with its mark and what it lacks; bold where it is said to be, or else where it is the best."""
+    if row is None:
+        return Cell(NONE)
+    mark = row.difference.mark if row.difference else ""
+    after = " ".join(text for text in (mark, seeds(row)) if text)
+    return Cell(mean(row.statistic, metric), row.best if strong is None else strong, after)

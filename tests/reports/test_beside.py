@@ -1,0 +1,64 @@
+"""Ours beside the paper's: each block named once, nothing that was not run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embinit.reports.beside import section
+from embinit.reports.summary import summarize
+from embinit.reports.types import Summary
+from tests.reports import made
+from tests.reports.test_grids import AXES, TABLE3
+
+
+def report(*names: str, missing: str = "", **fields: str) -> Summary:
+    blocks = [made.block(name, sources=((f"of {name}", "stands in for GloVe"),)) for name in names]
+    gone = made.block("Multi30k, mT5", missing=missing, paper=("1", "multi30k", "mt5"), task="iwslt2017")
+    whole = made.experiment(*blocks, *([gone] if missing else []), **fields)
+    return summarize(whole, made.results(*blocks))
+
+
+def test_a_block_is_named_once_and_its_rows_follow() -> None:
+    lines = section([report("A, GloVe", "B, GloVe")])
+    table = "\n".join(lines)
+    assert table.count("A, GloVe (BLEU)") == 1
+    assert table.count("B, GloVe (BLEU)") == 1
+    assert table.count("|  | pretrained_xavier | **") == 2
+    assert "Table 1 |" not in table
+    # GloVe has no shuffled row in the paper.
+    assert "pretrained_shuffled" not in table
+
+
+def test_what_was_not_run_takes_no_room_and_stand_ins_are_named() -> None:
+    table = "\n".join(section([report("A, GloVe", missing="needs files")]))
+    assert "mT5" not in table
+    assert "needs files" not in table
+    assert "- of A, GloVe: stands in for GloVe" in table
+    assert section([report(missing="needs files")]) == []
+
+
+def test_the_same_block_in_two_files_is_shown_once() -> None:
+    one, two = report("A, GloVe"), report("A, GloVe", name="figure1")
+    assert "\n".join(section([one, two])).count("A, GloVe (BLEU)") == 1
+
+
+def test_numbers_on_other_data_are_called_so() -> None:
+    block = made.block("Captions, GloVe", task="captions", paper=("1", "multi30k", "glove"))
+    table = "\n".join(section([summarize(made.experiment(block), made.results(block))]))
+    assert "| 37.3 ± 0.4 | not comparable | – |" in table
+
+
+def test_table_3_is_crossed() -> None:
+    block, found = made.crossed(TABLE3, AXES, name="Multi30k, GloVe", paper=("3", "multi30k", "glove"))
+    lines = section([summarize(made.experiment(block), found), report("A, GloVe", name="table1")])
+    assert lines.index("### Table 1") < lines.index("### Table 3")
+    table = "\n".join(lines[lines.index("### Table 3") :])
+    assert "|  | xavier, ours | paper | pretrained, ours | paper |" in table
+    assert table.count("frozen · no positions") == 1
+
+
+def test_a_row_of_table_7_has_its_own_table() -> None:
+    block = made.block("SST-2, BERT", recipes=("xavier_pretrained",), task="sst2", paper=("7", "sst2", "bert"))
+    lines = section([summarize(made.experiment(replace(block)), made.results(block))])
+    assert "### Table 7" in lines
+    assert any("xavier_pretrained" in line and "82.0 ± 1.0" in line for line in "\n".join(lines).split("\n"))
