@@ -90,6 +90,7 @@ def test_the_command_says_what_is_advised_and_the_small_file_keeps_it(tmp_path: 
     [
         ('model.positions = "rotary"', "a verdict needs model.positions = sinusoidal, added to all"),
         ("model.position_dims = 4", "a verdict needs model.positions = sinusoidal, added to all"),
+        ("model.position_gain = 4.0", "a verdict needs model.positions = sinusoidal, added to all"),
         ('model.norm = "pre"', "a verdict is on rows that no norm stands before"),
         ("model.embedding_norm = true", "a verdict is on rows that no norm stands before"),
     ],

@@ -50,12 +50,17 @@ def test_every_default_is_filled_in_and_the_rate_is_the_tasks(tmp_path: Path) ->
 
 
 def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
-    """The first names are those of before there was `position_dims`."""
-    lines = ("", "model.position_dims = 0\n", "model.position_dims = 4\n")
-    plain, zero, four = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
+    """The first names are those of before there were any."""
+    lines = (
+        "",
+        "model.position_dims = 0\nmodel.position_gain = 1\n",
+        "model.position_dims = 4\n",
+        "model.position_gain = 2\n",
+    )
+    plain, same, four, two = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
     assert plain == ["897a03c434ee3466", "83bb70100eb90118", "a9d96fc409b88703", "652afee65cc24903"]
-    assert zero == plain
-    assert not set(four) & set(plain)
+    assert same == plain
+    assert len({*plain, *four, *two}) == 12
 
 
 def test_later_settings_are_settings_at_their_defaults() -> None:

@@ -123,6 +123,20 @@ def test_dimensions_of_positions_are_an_even_number_that_fits(dims: int) -> None
         architecture(position_dims=dims)
 
 
+@pytest.mark.parametrize("kind", ["sinusoidal", "gained", "shuffled"])
+def test_positions_can_be_as_large_as_rows_are(kind: str) -> None:
+    plain, large = (added_table(architecture(positions=kind, position_gain=gain)) for gain in (1.0, 24.0))
+    assert plain is not None and large is not None
+    assert torch.equal(large, plain * 24)
+    for wrong in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(EmbinitError, match=r"position_gain is .*; a number above 0 is needed"):
+            architecture(positions=kind, position_gain=wrong)
+    with pytest.raises(
+        EmbinitError, match="position_gain is for sinusoidal, gained and shuffled positions, not for rotary"
+    ):
+        architecture(positions="rotary", position_gain=2.0)
+
+
 def test_tied_and_normed_embeddings() -> None:
     tied = stack(architecture(tied=True, embedding_norm=True), 1)
     assert "output.weight" not in tied.weights

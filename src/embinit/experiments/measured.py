@@ -109,8 +109,10 @@ def _verdicts(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
 def _host(spec: Spec, block: str) -> Host:
     """Return what the rows meet in a run's model: `embinit inspect`'s default, as far as the run has it otherwise."""
     model = dict(spec.model)
-    if model["positions"] != "sinusoidal" or model.get("position_dims"):
-        raise EmbinitError(f"block {block}: a verdict needs model.positions = sinusoidal, added to all dimensions")
+    if model["positions"] != "sinusoidal" or model.keys() & {"position_dims", "position_gain"}:
+        raise EmbinitError(
+            f"block {block}: a verdict needs model.positions = sinusoidal, added to all dimensions, as is"
+        )
     if model["norm"] != "post" or model["embedding_norm"]:
         raise EmbinitError(
             f"block {block}: a verdict is on rows that no norm stands before: norm = post, no embedding_norm"

@@ -37,6 +37,8 @@ class Architecture:
     base: float = 10_000.0
     #: the last dimensions, an even number, that sinusoids are added to, and to no other; 0: to all
     position_dims: int = 0
+    #: sinusoids are added so many times as large
+    position_gain: float = 1.0
     #: longest sentence, `<bos>` and `<eos>` included
     length: int = 256
     pooling: Literal["mean", "first", "max"] = "mean"
@@ -55,16 +57,23 @@ class Architecture:
             raise EmbinitError(f"rotary positions need an even head dimension, not {self.dim // self.heads}")
         if self.position_dims:
             self._check_position_dims()
+        if self.position_gain != 1:
+            self._check_tabled("position_gain")
+            if not 0 < self.position_gain < float("inf"):
+                raise EmbinitError(f"position_gain is {self.position_gain}; a number above 0 is needed")
         expected = 2 if self.task == "translation" else 1
         if len(self.vocabularies) != expected:
             raise EmbinitError(f"a {self.task} has {expected} vocabularies, not {len(self.vocabularies)}")
         if not 0 <= self.dropout < 1:
             raise EmbinitError(f"dropout {self.dropout}; from 0 to below 1")
 
-    def _check_position_dims(self) -> None:
+    def _check_tabled(self, name: str) -> None:
         if self.positions not in TABLED:
             kinds = f"{', '.join(TABLED[:-1])} and {TABLED[-1]}"
-            raise EmbinitError(f"position_dims is for {kinds} positions, not for {self.positions}")
+            raise EmbinitError(f"{name} is for {kinds} positions, not for {self.positions}")
+
+    def _check_position_dims(self) -> None:
+        self._check_tabled("position_dims")
         if not 2 <= self.position_dims <= self.dim or self.position_dims % 2:
             raise EmbinitError(
                 f"position_dims is {self.position_dims}; 0 or an even number from 2 to {self.dim} is needed"

@@ -25,7 +25,9 @@ def added_table(architecture: Architecture) -> Tensor | None:
         return None
     own = architecture.position_dims or architecture.dim
     table = np.zeros((architecture.length, architecture.dim), dtype=np.float32)
-    table[:, architecture.dim - own :] = sinusoidal(architecture.length, own, architecture.base)
+    table[:, architecture.dim - own :] = (
+        sinusoidal(architecture.length, own, architecture.base) * architecture.position_gain
+    )
     if architecture.positions == "shuffled":
         # One permutation for all: the same positions, in an order that says nothing of neighbourhood.
         table = table[stream(0, "shuffled positions").permutation(len(table))]
