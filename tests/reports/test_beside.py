@@ -48,13 +48,46 @@ def test_numbers_on_other_data_are_called_so() -> None:
     assert "| 37.3 ± 0.4 | not comparable | – |" in table
 
 
+def test_the_best_epoch_lies_beside_the_papers() -> None:
+    lines = section([report("A, GloVe")])
+    rows = [line for line in "\n".join(lines).splitlines() if line.startswith("|")]
+    assert rows[0].endswith("| within noise | best epoch | paper |")
+    # Seeds 0 to 4 have their best epochs at 8, 9, 10, 8 and 9.
+    assert [line.split(" | ")[-2:] for line in rows[2:]] == [["8.8", f"{epoch} |"] for epoch in (11.7, 20.0, 12.3)]
+
+
+def test_table_7_adds_its_row_and_does_not_repeat_table_1s() -> None:
+    recipes = ("xavier", "pretrained", "xavier_pretrained")
+    one = made.block("SST-2, BERT", recipes=recipes[:2], task="sst2", paper=("1", "sst2", "bert"))
+    seven = made.block("SST-2, BERT", recipes=recipes, task="sst2", paper=("7", "sst2", "bert"))
+    found = made.results(seven)
+    summaries = [
+        summarize(made.experiment(one, name="table1"), found),
+        summarize(made.experiment(seven, name="table7", baseline="xavier_pretrained"), found),
+    ]
+    for listed in (summaries, summaries[::-1], summaries[1:]):
+        lines = "\n".join(section(listed)).partition("### Table 7")
+        assert lines[0].count("SST-2, BERT") == lines[2].count("SST-2, BERT") == 1
+        assert "xavier_pretrained" not in lines[0]
+        assert "| pretrained |" not in lines[2]
+
+
+def test_losses_of_table_3_are_beside_the_papers() -> None:
+    block, found = made.crossed(TABLE3, AXES, name="Multi30k, GloVe", paper=("3", "multi30k", "glove"))
+    lines = section([summarize(made.experiment(block), found)])
+    place = lines.index("Lowest validation loss and, in brackets, its epoch, both as means over seeds:")
+    first = lines[place + 2].splitlines()[2]
+    assert first.count(" | 1.98 (18.67) | ") == 1
+    assert "Lowest validation loss" not in "\n".join(section([report("A, GloVe")]))
+
+
 def test_table_3_is_crossed() -> None:
     block, found = made.crossed(TABLE3, AXES, name="Multi30k, GloVe", paper=("3", "multi30k", "glove"))
     lines = section([summarize(made.experiment(block), found), report("A, GloVe", name="table1")])
     assert lines.index("### Table 1") < lines.index("### Table 3")
     table = "\n".join(lines[lines.index("### Table 3") :])
     assert "|  | xavier, ours | paper | pretrained, ours | paper |" in table
-    assert table.count("frozen · no positions") == 1
+    assert table.count("frozen · no positions") == 2  # scores, losses
 
 
 def test_a_row_of_table_7_has_its_own_table() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from embinit.reports.grids import grid, paper_grid, sweep_grid
+import pytest
+
+from embinit.reports.grids import grid, loss_grid, paper_grid, sweep_grid
 from embinit.reports.markdown import table
 from embinit.reports.shown import shown
 from embinit.reports.summary import summarize
@@ -74,8 +76,42 @@ def test_settings_are_crossed_with_initializations_and_the_papers_stand_beside_o
     assert table(theirs).count("\n") == 4
 
 
+def test_losses_are_the_lowest_of_each_run_with_the_epoch_that_was_scored() -> None:
+    block, found = made.crossed(TABLE3, AXES, paper=("3", "multi30k", "glove"))
+    wanted = {"xavier": (1.96, 18), "pretrained": (1.96, 20)}
+    for number, run in enumerate(block.runs):
+        loss, epoch = wanted[run.axes[-1][1]]
+        # Two runs of four are lower by as much as the others are higher.
+        lowest = loss + (0.25 if number % 2 else -0.25) + (0.001 if run.axes[-1][1] == "pretrained" else 0.02)
+        history = [{"valid loss": value} for value in (3.0, lowest, 2.9, None)]
+        found[run.spec.key] = made.replace(found[run.spec.key], history=history, best_epoch=epoch)
+    (part,) = summarize(made.experiment(block), found).parts
+    losses = loss_grid(part)
+    assert losses is not None
+    assert losses.header == ("", "xavier, ours", "paper", "pretrained, ours", "paper")
+    assert [[str(cell) for cell in cells] for cells in losses.rows] == [
+        ["frozen · no positions", "1.98 (18.0)", "1.98 (18.67)", "1.96 (20.0)", "1.73 (18.00)"],
+        ["frozen · sinusoidal positions", "1.98 (18.0)", "1.77 (20.00)", "1.96 (20.0)", "1.64 (19.67)"],
+        ["trained · sinusoidal positions", "1.98 (18.0)", "1.61 (11.67)", "1.96 (20.0)", "1.62 (20.00)"],
+    ]
+    assert [cell.strong for cell in losses.rows[0]] == [False, False, False, True, False]
+
+
+def test_a_run_that_was_not_scored_has_no_lowest_loss() -> None:
+    block = made.block(seeds=range(2))
+    found = made.results(block)
+    lost = block.runs[1].spec
+    found[lost.key] = made.result(lost, 0.0, diverged=True)
+    kept = found[block.runs[0].spec.key]
+    first = summarize(made.experiment(block), found).parts[0].rows[0]
+    lowest = min(record["valid loss"] for record in kept.history if record["valid loss"] is not None)
+    assert first.loss == pytest.approx(lowest, rel=1e-3)
+    assert first.epoch == kept.best_epoch
+
+
 def test_one_setting_needs_no_such_table() -> None:
     (part,) = summarize(made.experiment(made.block()), made.results(made.block())).parts
     assert grid(part) is None
     assert paper_grid(part) is None
     assert sweep_grid(part) is None
+    assert loss_grid(part) is None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.tasks import tasks
+from embinit.experiments.experiment import Baseline
 from embinit.experiments.fields import SIDES, SourceSettings, TaskSettings
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.recipes.recipe import Recipe, named
@@ -91,6 +92,8 @@ class Draft:
     sources: dict[str, SourceSettings]
     tasks: dict[str, TaskSettings]
     blocks: tuple[DraftBlock, ...]
+    #: as an `Experiment` has it
+    against: tuple[Baseline, ...] = ()
 
     @property
     def name(self) -> str:

@@ -36,6 +36,15 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What rows are compared with: a recipe in each row's own setting, or where `at` pins an axis, in that one."""
+
+    recipe: str
+    #: axis -> value as text; axes that a block does not vary are no matter to it
+    at: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A question with its blocks."""
 
@@ -43,10 +52,17 @@ class Experiment:
     title: str
     question: str
     blocks: tuple[Block, ...]
-    #: recipes are compared against this one
+    #: recipes are compared against this one, in the same setting ...
     baseline: str = "xavier"
     notes: tuple[str, ...] = field(default=())
     #: `training`, or a measure that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4), `verdict`
     kind: str = "training"
     #: what it took, as the file's head says
     cost: str = ""
+    #: ... or, where this is not empty, against each of these; the first has `baseline`'s recipe
+    against: tuple[Baseline, ...] = ()
+
+    @property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Return all that rows are compared with."""
+        return self.against or (Baseline(self.baseline),)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest
+from embinit.experiments.baselines import note_unmet, read_baselines
 from embinit.experiments.blocks import read_blocks, said_dim
 from embinit.experiments.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.experiment import Block, Experiment, Planned
@@ -18,8 +19,8 @@ from embinit.experiments.places import Places, missing_of, places
 from embinit.experiments.tables import SHARED, read_tables
 
 KINDS = ("training", "distribution", "analogy", "verdict")
-_TEXTS = ("title", "question", "baseline", "cost", "kind")
-_TOP = (*_TEXTS, "notes", "include", "defaults", "block", *SHARED)
+_TEXTS = ("title", "question", "cost", "kind")
+_TOP = (*_TEXTS, "baseline", "notes", "include", "defaults", "block", *SHARED)
 
 
 def read_experiment(path: Path, where: Places | None = None) -> Experiment:
@@ -52,15 +53,16 @@ def read_draft(path: Path) -> Draft:
     if wrong:
         problems.add("notes", wrong)
     tables = read_tables(content, problems)
-    baseline = texts["baseline"] or "xavier"
-    if baseline not in tables.recipes:
-        tables.recipe(baseline, "target", "baseline")
+    baselines = read_baselines(content.get("baseline", ""), tables, problems)
     blocks = read_blocks(content, kind, tables, problems)
+    if not problems.found:
+        note_unmet(baselines, blocks, problems)
     if problems.found:
         raise EmbinitError(said(problems.found))
+    plain = len(baselines) == 1 and not baselines[0].at
     return Draft(
-        path, texts["title"] or path.stem, texts["question"], baseline, notes, kind, texts["cost"], tables.sources,
-        tables.tasks, blocks,
+        path, texts["title"] or path.stem, texts["question"], baselines[0].recipe, notes, kind, texts["cost"],
+        tables.sources, tables.tasks, blocks, () if plain else baselines,
     )  # fmt: skip
 
 
@@ -126,5 +128,6 @@ def _source_text(source: SourceSettings) -> str:
 def experiment_of(draft: Draft, blocks: tuple[Block, ...]) -> Experiment:
     """Return the experiment with these blocks."""
     return Experiment(
-        draft.name, draft.title, draft.question, blocks, draft.baseline, draft.notes, draft.kind, draft.cost
-    )
+        draft.name, draft.title, draft.question, blocks, draft.baseline, draft.notes, draft.kind, draft.cost,
+        draft.against,
+    )  # fmt: skip

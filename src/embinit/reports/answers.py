@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embinit.reports import words
-from embinit.reports.rows import LEVEL, difference
-from embinit.reports.types import Metric, Part, Row, Sweep
+from embinit.experiments.experiment import Baseline
+from embinit.reports import several, words
+from embinit.reports.choices import choice_answer, is_choosing
+from embinit.reports.rows import LEVEL
+from embinit.reports.several import beaten
+from embinit.reports.types import Choice, Metric, Part, Row, Sweep
 from embinit.reports.words import fixed, interval, listed, plural, signed
 
 #: How many settings, recipes or lines a sentence names.
 _NAMED = 3
 
 
-def block_answer(rows: Sequence[Row], metric: Metric, baseline: str, sweep: Sweep | None, missing: str) -> str:
+def block_answer(
+    rows: Sequence[Row], metric: Metric, baselines: Sequence[Baseline], sweep: Sweep | None, missing: str
+) -> str:
     """Return what a block says, in one sentence."""
     if missing:
         return f"not run: {missing}"
@@ -21,6 +26,9 @@ def block_answer(rows: Sequence[Row], metric: Metric, baseline: str, sweep: Swee
         return "nothing has been run yet"
     if sweep is not None and sweep.lines:
         return _sweep_answer(rows, metric, sweep)
+    if not several.is_plain(baselines):
+        return several.block_answer(rows, metric, baselines)
+    baseline = baselines[0].recipe
     settings = list(dict.fromkeys(row.setting for row in rows))
     if len(settings) == 1:
         return _setting_answer(rows, metric, baseline)
@@ -54,15 +62,8 @@ def _use(better: Sequence[Row], metric: Metric, baseline: str) -> str:
         f"95 % {interval(found.low, found.high, metric.digits)}, {plural(found.n, 'seed')}"
         f"{', by the t test alone' if (found.floor or 0) > LEVEL else ''}"
     )
-    equal = [row.series for row in better[1:] if not _beaten(best, row, metric)][:_NAMED]
+    equal = [row.series for row in better[1:] if not beaten(best, row, metric)][:_NAMED]
     return f"{text}; {listed(equal)} {'is' if len(equal) == 1 else 'are'} as good within noise" if equal else text
-
-
-def _beaten(best: Row, other: Row, metric: Metric) -> bool:
-    found = difference(best.scores, other.scores, other.label, metric)
-    if found is None or found.low is None or found.high is None:
-        return False
-    return found.low > 0 if metric.higher else found.high < 0
 
 
 def _none_better(compared: Sequence[Row], diverged: Sequence[Row], metric: Metric, baseline: str) -> str:
@@ -125,9 +126,9 @@ def _optima(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> list[str]:
         best = max(line, key=lambda point: point.mean if metric.higher else -point.mean)
         place = line.index(best)
         low, high = place, place
-        while low > 0 and not _beaten(by_label[best.label], by_label[line[low - 1].label], metric):
+        while low > 0 and not beaten(by_label[best.label], by_label[line[low - 1].label], metric):
             low -= 1
-        while high < len(line) - 1 and not _beaten(by_label[best.label], by_label[line[high + 1].label], metric):
+        while high < len(line) - 1 and not beaten(by_label[best.label], by_label[line[high + 1].label], metric):
             high += 1
         text = f"{name} at {words.compact(best.x)} ({fixed(best.mean, metric.digits)} {metric.unit}"
         if low < high:
@@ -181,16 +182,25 @@ def _tallied(name: str, tally: list[int], baseline: str, what: str) -> str:
     return f"{name} cannot be told from {baseline} in any of {where}"
 
 
-def answer(parts: Sequence[Part], baseline: str) -> str:
-    """Return what the whole experiment says: its one block's answer, or how often each recipe helped."""
+def answer(parts: Sequence[Part], baselines: Sequence[Baseline], choices: Sequence[Choice] = ()) -> str:
+    """Return what the whole experiment says: its one block's answer, or how often each recipe helped.
+
+    Where starts were chosen on seeds of their own, how these do on others comes first.
+    """
     shown = [part for part in parts if not part.missing and any(row.statistic for row in part.rows)]
     if not shown:
         return "nothing has been run yet" if parts and not all(part.missing for part in parts) else _not_run(parts)
     if len(shown) == 1:
         return shown[0].answer
-    compared = [row for part in shown if part.sweep is None for row in part.rows if row.difference]
+    names = [part.name for part in parts]
+    judged = [part for part in shown if part.sweep is None and not is_choosing(part.name, names)]
     swept = [part for part in shown if part.sweep is not None and part.sweep.lines]
-    said = [counted(compared, baseline, "comparison")] + [f"{part.name}: best {_top(part)}" for part in swept[:4]]
+    said = [choice_answer(choices, baselines)]
+    if not any(said):  # else the tables tell what is in those blocks beside
+        compared = [row for part in judged for row in part.rows if row.difference]
+        plain = several.is_plain(baselines)
+        said = [counted(compared, baselines[0].recipe, "comparison") if plain else several.counted(judged, baselines)]
+    said += [f"{part.name}: best {_top(part)}" for part in swept[:4]]
     said += [f"and {plural(len(swept) - 4, 'more sweep')}"] if len(swept) > 4 else []
     if not any(said) and len(shown) > _NAMED:
         return f"none of {plural(len(shown), 'block')} has anything to compare with"
@@ -206,7 +216,7 @@ def _not_run(parts: Sequence[Part]) -> str:
     return "; ".join(f"{part.name}: {part.answer}" for part in parts) or "there is nothing in this experiment"
 
 
-def caveats(parts: Sequence[Part], baseline: str) -> tuple[str, ...]:
+def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
     """Return what limits the answer: runs that are missing or diverged, few seeds, stand-ins, sides that differ."""
     rows = [row for part in parts if not part.missing for row in part.rows]
     planned, there = sum(row.planned for row in rows), sum(len(row.scores) for row in rows)
@@ -223,7 +233,7 @@ def caveats(parts: Sequence[Part], baseline: str) -> tuple[str, ...]:
         )
     if diverged > unscored:
         said.append(f"{plural(diverged - unscored, 'run')} diverged after the epoch that was scored")
-    few = [row.difference for row in rows if row.difference and row.difference.floor and row.difference.floor > LEVEL]
+    few = [one for row in rows for one in row.differences if one.floor and one.floor > LEVEL]
     if few:
         least = min(few, key=lambda found: found.n)
         said.append(
@@ -259,6 +269,8 @@ def block_notes(rows: Sequence[Row], sweep: Sweep | None) -> tuple[str, ...]:
         said += [f"not in the chart, for there is no number to draw them at: {listed(left)}"] if left else []
     if any(row.paper is not None and row.statistic is not None and row.paper.difference is None for row in rows):
         said.append("the paper's numbers are on other data or over other tokens, and so are shown without a difference")
+    if any(row.also for row in rows):  # of so many differences the table tells enough
+        return tuple(said)
     compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
     said += [
         f"{row.label}: {row.difference.power}" for row in compared if row.difference and not row.difference.verdict

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from embinit.reports import grids, tables
 from embinit.reports.markdown import table, text
-from embinit.reports.paper import called
 from embinit.reports.shown import trimmed
 from embinit.reports.types import Cell, Part, Summary, Table
 from embinit.reports.words import fixed, signed
 
 #: Stands where ours and the paper's are not the same kind of number.
 _OTHER = "not comparable"
-_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise")
+_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
 
 
 def section(summaries: Sequence[Summary]) -> list[str]:
     """Return the section, line by line; nothing where no block that was run has a number in the paper."""
     found: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
     for part in (part for summary in summaries for part in trimmed(summary).parts):
-        if any(row.paper for row in part.rows):
+        for name in dict.fromkeys(row.paper.table for row in part.rows if row.paper is not None):
+            # Table 7 adds a row to Table 1's.
+            of_table = tuple(row for row in part.rows if row.paper is not None and row.paper.table == name)
             # Figure 1 is drawn from runs like Table 1's, and the same block may stand in several files.
-            same = tuple((row.label, row.statistic) for row in part.rows)
-            found.setdefault(_table_of(part), {}).setdefault((part.name, same), part)
+            same = tuple((row.label, row.statistic) for row in of_table)
+            found.setdefault(name, {}).setdefault((part.name, same), replace(part, rows=of_table))
     if not found:
         return []
     lines = ["## Ours beside the paper's", ""]
@@ -31,7 +33,8 @@ def section(summaries: Sequence[Summary]) -> list[str]:
         lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: on other data than the "
-        "paper's, or BLEU over other tokens; the order of the initializations is what can be compared.",
+        "paper's, or BLEU over other tokens; the order of the initializations is what can be compared. The best epoch is "
+        "the mean over seeds of the one whose weights were scored.",
         "",
     ]
     sources = dict(source for name in found for part in found[name].values() for source in part.sources)
@@ -39,11 +42,6 @@ def section(summaries: Sequence[Summary]) -> list[str]:
         lines += ["The vectors of these blocks:", ""]
         lines += [f"- {text(name)}: {text(about)}" for name, about in sources.items()] + [""]
     return lines
-
-
-def _table_of(part: Part) -> str:
-    names = {row.paper.table for row in part.rows if row.paper is not None}
-    return names.pop() if len(names) == 1 else f"Table {called(part.paper)[0]}"
 
 
 def _blocks(parts: Sequence[Part]) -> list[str]:
@@ -55,6 +53,9 @@ def _blocks(parts: Sequence[Part]) -> list[str]:
         if crossed is not None:
             lines += [f"{text(part.name)}, {text(part.metric.label)} on {text(part.metric.split)}:", ""]
             lines += [table(crossed), ""]
+        losses = grids.loss_grid(part)
+        if losses is not None:
+            lines += [text(losses.caption), "", table(losses), ""]
     return lines
 
 
@@ -72,6 +73,8 @@ def _rows(part: Part) -> list[tuple[Cell, ...]]:
                     Cell(f"{fixed(theirs.mean, part.metric.digits)} ± {fixed(theirs.std, part.metric.digits)}"),
                     Cell(apart),
                     Cell(tables.within(theirs.within)),
+                    Cell(fixed(row.epoch, 1)),
+                    Cell(fixed(theirs.epoch, 1)),
                 )
             )
     return made

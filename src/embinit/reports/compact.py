@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
-from embinit.experiments.experiment import Block, Experiment, Planned
+from embinit.experiments.experiment import Baseline, Block, Experiment, Planned
 from embinit.experiments.results import Result
 from embinit.experiments.spec import Spec, from_json
 from embinit.files import replacing
 from embinit.reports.measures import summarize_measured
-from embinit.reports.rows import Results, finished, grouped
+from embinit.reports.rows import DIGITS, Results, finished, grouped
 from embinit.reports.summary import summarize
 from embinit.reports.types import Summary
 
 FORMAT = 1
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def _result(result: Result, with_matrices: bool, makers: _Pool, signatures: _Poo
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
+        return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
         return {key: _rounded(inner) for key, inner in value.items()}
     return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -208,8 +207,12 @@ def _read(content: dict[str, Any]) -> Compact:
                 sweep=one["sweep"],
             )
         )
-    head = {**content["experiment"], "notes": tuple(content["experiment"]["notes"])}
-    return Compact(Experiment(**head, blocks=tuple(blocks)), results, content.get("measured"), content["file"])
+    head = content["experiment"]
+    against = tuple(
+        Baseline(one["recipe"], tuple((axis, value) for axis, value in one["at"])) for one in head.get("against", ())
+    )
+    asked = Experiment(**{**head, "notes": tuple(head["notes"]), "against": against, "blocks": tuple(blocks)})
+    return Compact(asked, results, content.get("measured"), content["file"])
 
 
 def _read_result(spec: Spec, line: dict[str, Any], content: dict[str, Any]) -> Result:

@@ -8,6 +8,8 @@ from embinit.reports.words import NONE, compact, fixed
 
 #: A table that is wider is no longer small.
 _WIDE = 14
+#: Digits of a loss, as the paper prints it.
+_LOSS = 2
 
 
 def sweep_grid(part: Part) -> Table | None:
@@ -59,6 +61,32 @@ def paper_grid(part: Part) -> Table | None:
     return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(made))
 
 
+def loss_grid(part: Part) -> Table | None:
+    """Return the lowest validation losses with their epochs, ours and the paper's, likewise; None where it prints none."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
+        return None
+    made = []
+    for setting in settings:
+        there = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
+        lowest = round(min(there), _LOSS) if there else None
+        cells = [Cell(setting)]
+        for name in names:
+            row = rows.get((setting, name))
+            loss, theirs = (None, None) if row is None else (row.loss, row.paper)
+            strong = loss is not None and round(loss, _LOSS) == lowest
+            cells.append(Cell(_at(loss, row.epoch if row else None, 1), strong))
+            cells.append(Cell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
+        made.append(tuple(cells))
+    header = ("", *(head for name in names for head in (f"{name}, ours", "paper")))
+    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(made))
+
+
+def _at(loss: float | None, epoch: float | None, digits: int) -> str:
+    """Return `1.58 (11.7)`."""
+    return NONE if loss is None else f"{fixed(loss, _LOSS)} ({fixed(epoch, digits)})"
+
+
 def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Row]]:
     names = list(dict.fromkeys(row.series for row in part.rows))
     settings = list(dict.fromkeys(row.setting for row in part.rows))
@@ -69,6 +97,5 @@ def _cell(row: Row | None, metric: Metric, strong: bool | None) -> Cell:
     """Return a row's mean ± σ with its mark and what it lacks; bold where it is said to be, or else where it is the best."""
     if row is None:
         return Cell(NONE)
-    mark = row.difference.mark if row.difference else ""
-    after = " ".join(text for text in (mark, seeds(row)) if text)
+    after = " ".join(text for text in (row.mark, seeds(row)) if text)
     return Cell(mean(row.statistic, metric), row.best if strong is None else strong, after)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from embinit.reports import tables
+from embinit.reports.choices import choice_table
 from embinit.reports.reading import explanation, reproduction
 from embinit.reports.types import Part, Summary, Table
 
@@ -14,6 +15,7 @@ from embinit.reports.types import Part, Summary, Table
 _OPENERS = (
     "analogies",
     "best",
+    "better",
     "confirmed",
     "highest",
     "mixed",
@@ -49,6 +51,9 @@ def markdown(summary: Summary, level: int = 1) -> str:
     whole = tables.overview(summary)
     if whole is not None:
         lines += [table(whole), ""]
+    chosen = choice_table(summary.choices)
+    if chosen is not None:
+        lines += [table(chosen), "", f"{text(chosen.caption)}.", ""]
     for part in summary.parts:
         lines += _part(part, f"{head}#")
     lines += [f"{head}# How to read this", "", *(f"- {text(line)}" for line in explanation(summary)), ""]

@@ -40,7 +40,7 @@ def is_recipe(axis: str) -> bool:
 def value(
     paper: Sequence[str], axes: Sequence[tuple[str, str]], split: str = "", spec: Spec | None = None
 ) -> dict[str, Any] | None:
-    """Return what the paper prints for a row of the block that it calls `paper`: table, mean, std, epoch; or None.
+    """Return what the paper prints for a row of the block that it calls `paper`: table, mean, std, epoch, loss; or None.
 
     `paper` is (table, task, embedding), in whatever spelling: ("Table 1", "SST-2", "mBERT"). `axes` are those on which
     the block's rows differ, `split` tells MNLI's two, `spec` what no axis says.
@@ -77,7 +77,7 @@ def _table3(recipe: str, settings: dict[str, str], spec: Spec | None) -> dict[st
     wanted = {"recipe": recipe, "trained": frozen == "0", "positions": positions == "sinusoidal"}
     for row in tables()["table3"]:
         if all(row[name] == text for name, text in wanted.items()):
-            return {"table": "Table 3", "mean": row["mean"], "std": row["std"], "epoch": row["epoch"]}
+            return {"table": "Table 3", **{name: row[name] for name in ("mean", "std", "epoch", "loss")}}
     return None
 
 
@@ -132,6 +132,7 @@ def beside(printed: dict[str, Any] | None, ours: Statistic | None, same: bool = 
         epoch=printed.get("epoch"),
         difference=ours.mean - mean if same and ours is not None else None,
         within=within,
+        loss=printed.get("loss"),
     )
 
 

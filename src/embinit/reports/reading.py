@@ -47,6 +47,18 @@ def explanation(summary: Summary) -> list[str]:
         "of pairs of runs, one of each kind, in which the row beats the baseline.",
         "Bold is the highest mean of its setting. Curves show the mean over seeds and a band of one σ to each side.",
     ]
+    if any(row.also for part in summary.parts for row in part.rows):
+        said.append(
+            "Where rows have several baselines, each difference has a line of its own. Beside a mean, a mark means that it "
+            "is better, or worse, than all of its baselines: it is the weakest of its marks. Of two baselines the one that "
+            "is named later is compared with the other."
+        )
+    if summary.choices:
+        said.append(
+            "What is chosen is the start with the highest mean on its own few seeds, baselines aside. It is judged on other "
+            "seeds, by differences that Holm corrects among themselves: what else was run there had no part in the choice. "
+            "Comparisons on the seeds that only choose are corrected by themselves as well."
+        )
     if any(row.paper for part in summary.parts for row in part.rows):
         said.append(
             "Beside the paper’s number, “within noise” means that our 95 % interval reaches the paper’s mean ± its σ, as "

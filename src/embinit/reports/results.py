@@ -11,6 +11,7 @@ from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.reports import advice, beside, brief, grids, tables
 from embinit.reports.again import busy
+from embinit.reports.choices import choice_table
 from embinit.reports.compact import Compact, read_compact
 from embinit.reports.figures import figures, names, remove_others
 from embinit.reports.findings import Claim, Finding, findings, holds
@@ -140,6 +141,8 @@ def _experiment(summary: Summary, pictures: Mapping[int, str]) -> list[str]:
         lines += [f"- {text(one)}" for one in said] + [""] * bool(said)
         glance = tables.overview(whole)
         lines += [table(glance), ""] if glance is not None else []
+        chosen = choice_table(summary.choices)
+        lines += [table(chosen), "", text(sentence(chosen.caption)), ""] if chosen is not None else []
     together = _together(blocks)
     for one in blocks if together is None else ():
         lines += _block(one, pictures.get(one.place, ""), len(blocks) == 1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from embinit import statistics
-from embinit.experiments.experiment import Block, Planned
+from embinit.experiments.experiment import Baseline, Block, Planned
 from embinit.experiments.results import Result
 from embinit.reports import paper, words
 from embinit.reports.types import Beside, Difference, Metric, Row, Statistic
@@ -15,20 +15,21 @@ from embinit.reports.types import Beside, Difference, Metric, Row, Statistic
 Results = Mapping[str, Result]
 #: p below which a difference counts, after Holm.
 LEVEL = 0.05
+#: Significant digits of a history that count: those that a small file keeps.
+DIGITS = 4
 _METHODS = {"t": "t", "bootstrap": "bootstrap", "none": ""}
 _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 
 
-def rows(block: Block, results: Results, baseline: str) -> tuple[Row, ...]:
-    """Return a block's rows, setting by setting in the file's order, compared with their setting's baseline, best marked."""
+def rows(block: Block, results: Results, baselines: Sequence[Baseline]) -> tuple[Row, ...]:
+    """Return a block's rows, setting by setting in the file's order, compared with their baselines, best marked."""
     metric = words.metric(block.score, block.split)
-    compared = compared_axes(block, baseline)
+    compared = compared_axes(block, [one.recipe for one in baselines])
     varied = varied_axes(block)
     made = [_row(block, axes, runs, results, metric, compared, varied) for axes, runs in grouped(block).items()]
     settings = list(dict.fromkeys(row.setting for row in made))
     made.sort(key=lambda row: settings.index(row.setting))
-    named = [replace(row, baseline=_is_baseline(row, compared, baseline)) for row in made]
-    return _best(metric, [_against(row, named, metric) for row in named])
+    return _best(metric, _compared(made, _bases(made, baselines, compared, varied), metric))
 
 
 def grouped(block: Block) -> dict[tuple[tuple[str, str], ...], list[Planned]]:
@@ -48,11 +49,11 @@ def varied_axes(block: Block) -> tuple[str, ...]:
     return tuple(axis for axis, found in values.items() if len(found) > 1)
 
 
-def compared_axes(block: Block, baseline: str) -> tuple[str, ...]:
-    """Return the axes whose values are compared: recipes, or else those on which the baseline is found."""
+def compared_axes(block: Block, baselines: Sequence[str]) -> tuple[str, ...]:
+    """Return the axes whose values are compared: recipes, or else those on which a baseline is found."""
     names = {axis: None for planned in block.runs for axis, _ in planned.axes}
     recipes = tuple(axis for axis in names if paper.is_recipe(axis))
-    found = {axis: None for planned in block.runs for axis, value in planned.axes if value == baseline}
+    found = {axis: None for planned in block.runs for axis, value in planned.axes if value in baselines}
     return recipes or tuple(found)
 
 
@@ -88,6 +89,7 @@ def _row(
     found = {result.spec.seed: result.scores.get(block.split, {}).get(block.score) for result in done}
     scores = {str(seed): metric.factor * score for seed, score in found.items() if score is not None}
     epochs = [result.best_epoch for result in done if result.best_epoch]
+    losses = [lowest for result in done if (lowest := _lowest_loss(result)) is not None]
     stated = statistic(list(scores.values()))
     others = _others(block, done)
     series = " / ".join(value for axis, value in axes if axis in compared)
@@ -106,6 +108,7 @@ def _row(
         scores=scores,
         statistic=stated,
         epoch=sum(epochs) / len(epochs) if epochs else None,
+        loss=sum(losses) / len(losses) if losses else None,
         paper=_beside(block, told, runs[0], block.score, block.split, stated),
         others=others,
         others_paper={
@@ -139,16 +142,52 @@ def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:
     return made
 
 
-def _is_baseline(row: Row, compared: tuple[str, ...], baseline: str) -> bool:
-    values = [value for axis, value in row.axes if axis in compared]
-    return bool(values) and all(value == baseline for value in values)
+def _lowest_loss(result: Result) -> float | None:
+    """Return the lowest validation loss of a run that was scored."""
+    found = [loss for record in result.history if (loss := record.get("valid loss")) is not None]
+    return float(f"{min(found):.{DIGITS}g}") if found and result.best_epoch else None
 
 
-def _against(row: Row, named: list[Row], metric: Metric) -> Row:
-    base = next((other for other in named if other.baseline and other.setting == row.setting), None)
-    if base is None or row.baseline:
-        return row
-    return replace(row, difference=difference(row.scores, base.scores, base.series, metric))
+def _bases(
+    made: Sequence[Row], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
+) -> list[dict[int | str, None]]:
+    """Return for each row the places of those that it is compared with, perhaps itself; or a name that is not there."""
+
+    def place(row: Row, base: Baseline) -> int | str:
+        pinned = dict(base.at)
+        wanted = {axis: pinned.get(axis, value) for axis, value in row.axes if axis in varied}
+        wanted |= {axis: base.recipe for axis, _ in row.axes if axis in compared}
+        fits = (number for number, other in enumerate(made) if wanted.items() <= dict(other.axes).items())
+        return next(fits, base.recipe) if compared else base.recipe
+
+    return [{place(row, base): None for base in baselines} for row in made]
+
+
+def _compared(made: Sequence[Row], bases: Sequence[Mapping[int | str, None]], metric: Metric) -> list[Row]:
+    """Return rows with their differences; of two that are baselines of each other, the one that is named later has it."""
+    named = {number for places in bases for number in places}
+    compared = []
+    for number, (row, places) in enumerate(zip(made, bases, strict=True)):
+        order = list(places)
+        later = order[order.index(number) :] if number in places else []
+        found: dict[str, Difference | None] = {}
+        for place in order:
+            if not isinstance(place, int):
+                found[place] = None
+            elif place != number and not (place in later and number in bases[place]):
+                title = made[place].series if made[place].setting == row.setting else made[place].label
+                found[title] = difference(row.scores, made[place].scores, title, metric)
+        there = [one for one in found.values() if one is not None]
+        compared.append(
+            replace(
+                row,
+                baseline=number in named,
+                difference=there[0] if there else None,
+                also=tuple(there[1:]),
+                lacking=tuple(title for title, one in found.items() if one is None),
+            )
+        )
+    return compared
 
 
 def difference(scores: Mapping[str, float], base: Mapping[str, float], name: str, metric: Metric) -> Difference | None:
@@ -197,21 +236,26 @@ def _best(metric: Metric, made: list[Row]) -> tuple[Row, ...]:
 
 def judged(tables: Sequence[tuple[Metric, Sequence[Row]]]) -> list[tuple[Row, ...]]:
     """Return the rows of all blocks with Holm's p, verdicts and marks: one correction over the whole report."""
-    places = [
-        (block, place, row.difference)
-        for block, (_, listed) in enumerate(tables)
-        for place, row in enumerate(listed)
-        if row.difference is not None and row.difference.t_p is not None
-    ]
-    adjusted = statistics.holm([found.t_p for _, _, found in places if found.t_p is not None])
-    made = [list(listed) for _, listed in tables]
-    for (block, place, found), p in zip(places, adjusted, strict=True):
-        higher = tables[block][0].higher
-        seen = p < LEVEL
-        verdict = ("better" if (found.mean > 0) == higher else "worse") if seen else ""
-        reachable = found.floor is not None and found.floor <= LEVEL
-        mark = next((mark for line, mark in _MARKS if p < line), "") if reachable else ""
-        made[block][place] = replace(
-            made[block][place], difference=replace(found, holm_p=p, verdict=verdict, mark=mark)
-        )
-    return [tuple(listed) for listed in made]
+    found = [(metric, one) for metric, listed in tables for row in listed for one in row.differences]
+    decided = iter(decide(found))
+    made = []
+    for _, listed in tables:
+        rows_of = []
+        for row in listed:
+            ones = [next(decided) for _ in row.differences]
+            rows_of.append(replace(row, difference=ones[0], also=tuple(ones[1:])) if ones else row)
+        made.append(tuple(rows_of))
+    return made
+
+
+def decide(found: Sequence[tuple[Metric, Difference]]) -> list[Difference]:
+    """Return differences with Holm's p over all of them, verdicts and marks."""
+    adjusted = iter(statistics.holm([one.t_p for _, one in found if one.t_p is not None]))
+    return [one if one.t_p is None else _decided(one, next(adjusted), metric) for metric, one in found]
+
+
+def _decided(found: Difference, p: float, metric: Metric) -> Difference:
+    verdict = ("better" if (found.mean > 0) == metric.higher else "worse") if p < LEVEL else ""
+    reachable = found.floor is not None and found.floor <= LEVEL
+    mark = next((mark for line, mark in _MARKS if p < line), "") if reachable else ""
+    return replace(found, holm_p=p, verdict=verdict, mark=mark)

@@ -56,7 +56,7 @@ def trimmed(summary: Summary) -> Summary:
     return replace(
         summary,
         parts=parts,
-        caveats=caveats(parts, summary.baseline),
+        caveats=caveats(parts),
         series=tuple(name for name in summary.series if name in series),
     )
 

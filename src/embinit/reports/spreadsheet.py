@@ -1,4 +1,4 @@
-"""A report as CSV: one line a row of a block, every number in full."""
+"""A report as CSV: one line a row of a block, and one for each further baseline; every number in full."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from typing import Any
 
-from embinit.reports.types import Part, Row, Summary
+from embinit.reports.types import Difference, Part, Row, Summary
 
 COLUMNS = (
     "experiment",
@@ -27,6 +27,7 @@ COLUMNS = (
     "epoch",
     "best",
     "baseline",
+    "against",
     "difference",
     "difference_low",
     "difference_high",
@@ -60,12 +61,13 @@ def spreadsheet(summary: Summary) -> str:
     writer.writerow(COLUMNS)
     for part in summary.parts:
         for row in part.rows:
-            writer.writerow([_plain(value) for value in _line(summary, part, row)])
+            for found in (row.difference, *row.also):
+                writer.writerow([_plain(value) for value in _line(summary, part, row, found)])
     return out.getvalue()
 
 
-def _line(summary: Summary, part: Part, row: Row) -> list[Any]:
-    stated, found, theirs = row.statistic, row.difference, row.paper
+def _line(summary: Summary, part: Part, row: Row, found: Difference | None) -> list[Any]:
+    stated, theirs = row.statistic, row.paper
     return [
         summary.name,
         part.name,
@@ -82,6 +84,7 @@ def _line(summary: Summary, part: Part, row: Row) -> list[Any]:
         row.epoch,
         row.best,
         row.baseline,
+        found.baseline if found else None,
         *((found.mean, found.low, found.high, found.n, found.t_p, found.holm_p) if found else [None] * 6),
         *((found.permutation_p, found.floor, found.improvement, found.verdict) if found else [None] * 4),
         *((theirs.table, theirs.mean, theirs.std, theirs.difference, theirs.within) if theirs else [None] * 5),

@@ -8,12 +8,13 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.recipes.recipe import named
 from embinit.reports import again, words
 from embinit.reports.answers import answer, block_answer, block_notes, caveats
+from embinit.reports.choices import choices, is_choosing
 from embinit.reports.curves import NUMBER, curves, sweep
 from embinit.reports.examples import Texts, examples, no_texts
 from embinit.reports.matrices import shapes
 from embinit.reports.paper import recipe_of
 from embinit.reports.rows import Results, finished, grouped, judged, rows
-from embinit.reports.types import Example, Part, Row, Summary
+from embinit.reports.types import Example, Metric, Part, Row, Summary
 
 
 def summarize(
@@ -28,21 +29,22 @@ def summarize(
 
     `shown` gives the examples by block where outputs are no longer at hand (`compact.py`).
     """
-    found = [rows(block, results, experiment.baseline) for block in experiment.blocks]
+    found = [rows(block, results, experiment.baselines) for block in experiment.blocks]
     metrics = [words.metric(block.score, block.split) for block in experiment.blocks]
-    tables = judged(list(zip(metrics, found, strict=True)))
+    tables = _judged([block.name for block in experiment.blocks], list(zip(metrics, found, strict=True)))
     parts = tuple(
         _part(experiment, block, table, results, texts, shown)
         for block, table in zip(experiment.blocks, tables, strict=True)
     )
+    chosen = choices(parts)
     file = file or f"experiments/{experiment.name}.toml"
     return Summary(
         name=experiment.name,
         title=experiment.title,
         question=experiment.question,
         baseline=experiment.baseline,
-        answer=answer(parts, experiment.baseline),
-        caveats=caveats(parts, experiment.baseline),
+        answer=answer(parts, experiment.baselines, chosen),
+        caveats=caveats(parts),
         notes=tuple(experiment.notes),
         recipes=_recipes(experiment),
         series=_series(parts, experiment.baseline),
@@ -50,7 +52,17 @@ def summarize(
         cost=again.cost(experiment, results),
         commands=(f"embinit run {file}", f"embinit report {file}"),
         file=file,
+        choices=chosen,
     )
+
+
+def _judged(names: list[str], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:
+    """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
+    made = dict[int, tuple[Row, ...]]()
+    for choosing in (False, True):
+        places = [place for place, name in enumerate(names) if is_choosing(name, names) == choosing]
+        made |= zip(places, judged([tables[place] for place in places]), strict=True)
+    return [made[place] for place in range(len(names))]
 
 
 def _part(
@@ -75,7 +87,7 @@ def _part(
         missing=missing,
         paper=block.paper,
         rows=tuple(table),
-        answer=block_answer(table, metric, experiment.baseline, swept, missing),
+        answer=block_answer(table, metric, experiment.baselines, swept, missing),
         notes=block_notes(table, swept),
         curves=curves(block, table, results),
         sweep=swept,

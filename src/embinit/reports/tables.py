@@ -50,26 +50,32 @@ def caption(part: Part) -> str:
     return f"{part.task}, {part.metric.label} on {part.metric.split}: {spread}{many}"
 
 
+def against_header(part: Part) -> tuple[str, ...]:
+    """Return what a block's differences are to: `against xavier`; where there are several, a column names them."""
+    found = [one for row in part.rows for one in row.differences]
+    if any(row.also for row in part.rows) or len({one.baseline for one in found}) > 1:
+        return ("against", "difference")
+    return (f"against {found[0].baseline}",) if found else ()
+
+
 def block_table(part: Part) -> Table:
-    """Return a block as a table; columns that nothing fills are left out."""
+    """Return a block as a table, a line a row and one for each further baseline; columns that nothing fills are left out."""
     if part.measured is not None:
         return part.measured
     metric = part.metric
-    compared = any(row.difference for row in part.rows)
+    compared = against_header(part)
     printed = any(row.paper for row in part.rows)
     header = ["initialization", metric.label, "95 %"]
     if compared:
-        header += [f"against {next(row.difference.baseline for row in part.rows if row.difference)}", "p (Holm)"]
+        header += [*compared, "p (Holm)"]
     if printed:
         header += ["paper", "ours − paper", "within noise"]
     made = []
     for row in part.rows:
-        stated, found, theirs = row.statistic, row.difference, row.paper
+        stated, theirs = row.statistic, row.paper
         bounds = interval(stated.low, stated.high, metric.digits) if stated else NONE
         cells = [Cell(row.label), Cell(mean(stated, metric), row.best, seeds(row)), Cell(bounds)]
-        if compared:
-            text = "baseline" if row.baseline else against(found, metric)
-            cells += [Cell(text), Cell(probability(found.holm_p) if found else NONE)]
+        cells += _difference(row, row.difference, metric, len(compared)) if compared else []
         if printed:
             cells += (
                 [Cell(NONE)] * 3
@@ -81,7 +87,18 @@ def block_table(part: Part) -> Table:
                 ]
             )
         made.append(tuple(cells))
+        for found in row.also:
+            told = _difference(row, found, metric, len(compared))
+            made.append((*[Cell("")] * 3, *told, *[Cell("")] * (len(header) - 3 - len(told))))
     return Table(caption(part), tuple(header), tuple(made))
+
+
+def _difference(row: Row, found: Difference | None, metric: Metric, columns: int) -> list[Cell]:
+    """Return the cells of one difference: its baseline where columns are two, the difference, p."""
+    none = "baseline" if row.baseline else NONE
+    text = none if found is None else against(found, metric)
+    named = [Cell(NONE if found is None else found.baseline)] if columns > 1 else []
+    return [*named, Cell(text), Cell(probability(found.holm_p) if found else NONE)]
 
 
 def overview(summary: Summary) -> Table | None:
@@ -102,8 +119,7 @@ def overview(summary: Summary) -> Table | None:
             elif row is None or row.statistic is None:
                 cells.append(Cell(NONE))
             else:
-                mark = row.difference.mark if row.difference else ""
-                after = " ".join(text for text in (mark, seeds(row)) if text)
+                after = " ".join(text for text in (row.mark, seeds(row)) if text)
                 cells.append(Cell(mean(row.statistic, part.metric), row.best, after))
         made.append(tuple(cells))
     return Table("All blocks", ("block", *series), tuple(made))
@@ -128,7 +144,7 @@ def _other(row: Row, name: str, metric: Metric) -> Cell:
 
 def tests(part: Part) -> Table | None:
     """Return every test of a block's differences, a line each; None where nothing is compared."""
-    compared = [(row, row.difference) for row in part.rows if row.difference is not None]
+    compared = [(row, one) for row in part.rows for one in row.differences]
     if not compared:
         return None
     header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")

@@ -74,6 +74,8 @@ class Beside:
     difference: float | None
     #: whether our interval reaches the paper's mean ± σ; None where we have no interval
     within: bool | None
+    #: the lowest validation loss, where it is printed (Table 3)
+    loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,34 @@ class Row:
     scores: dict[str, float]
     statistic: Statistic | None
     best: bool = False
-    #: mean epoch whose weights were scored
+    #: mean epoch whose weights were scored, and mean of the lowest validation losses
     epoch: float | None = None
+    loss: float | None = None
+    #: against the first baseline, then against the others
     difference: Difference | None = None
+    also: tuple[Difference, ...] = ()
+    #: baselines that it cannot be compared with yet
+    lacking: tuple[str, ...] = ()
     paper: Beside | None = None
     #: split and score -> statistic of what else was scored, and what the paper has for it
     others: dict[str, Statistic] = field(default_factory=dict)
     others_paper: dict[str, Beside] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Return all differences, baseline by baseline."""
+        return (() if self.difference is None else (self.difference,)) + self.also
+
+    @property
+    def verdict(self) -> str:
+        """Return `better` or `worse` where it is that against every baseline; empty where one says otherwise, or lacks."""
+        found = {one.verdict for one in self.differences}
+        return found.pop() if len(found) == 1 and not self.lacking else ""
+
+    @property
+    def mark(self) -> str:
+        """Return the mark that it has against every baseline: the shortest."""
+        return min((one.mark for one in self.differences), key=len) if self.verdict else ""
 
 
 @dataclass(frozen=True)
@@ -235,6 +258,32 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """The start that a block `X, chosen on` chooses, and how it does in the block `X`, on other seeds."""
+
+    block: str
+    metric: Metric
+    label: str
+    #: seeds that it was chosen on, and what it reached there
+    seeds: tuple[str, ...]
+    there: Statistic
+    #: whether every start's runs were there to choose from
+    complete: bool
+    #: what it reaches on held-out seeds; None where it has no run there
+    held_out: Statistic | None
+    #: against each baseline there, with Holm's p over the differences of all choices
+    differences: tuple[Difference, ...]
+    #: baselines that it cannot be compared with yet
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Return `better` or `worse` where it is that against every baseline."""
+        found = {one.verdict for one in self.differences}
+        return found.pop() if len(found) == 1 and not self.lacking else ""
+
+
+@dataclass(frozen=True)
 class Cost:
     """What the runs took."""
 
@@ -275,6 +324,7 @@ class Summary:
     commands: tuple[str, ...]
     #: the experiment's TOML
     file: str = ""
+    choices: tuple[Choice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""

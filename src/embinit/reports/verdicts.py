@@ -115,7 +115,7 @@ def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
     for one in compacts:
         if one.experiment.kind == "training":
             for block in one.experiment.blocks:
-                found = rows(block, one.results, one.experiment.baseline)
+                found = rows(block, one.results, one.experiment.baselines)
                 trained.setdefault(block.name, []).append((_resolved(block, one), found))
     made = []
     for one in compacts:

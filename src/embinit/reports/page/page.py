@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 from embinit.reports import tables
+from embinit.reports.choices import choice_table
 from embinit.reports.markdown import sentence
 from embinit.reports.page.elements import Html, data, element, joined
 from embinit.reports.page.parts import part_section, plain_table
@@ -93,6 +94,10 @@ def _main(summary: Summary) -> list[Html]:
         made.append(_contents(summary))
     if whole is not None:
         made.append(element("section", element("h2", "All blocks at a glance"), plain_table(whole, "overview")))
+    chosen = choice_table(summary.choices)
+    if chosen is not None:
+        about = element("p", f"{chosen.caption}.", class_="soft")
+        made.append(element("section", element("h2", "Chosen, then judged"), about, plain_table(chosen, "choices")))
     made.append(
         element(
             "div",

@@ -42,14 +42,16 @@ def _sources(part: Part) -> Html:
 def scores(part: Part, summary: Summary) -> Html:
     """Return the block's table: aligned on the point, the best in bold, differences drawn."""
     metric = part.metric
-    found = [row.difference for row in part.rows if row.difference]
+    found = [one for row in part.rows for one in row.differences]
+    names = tables.against_header(part)
     printed = any(row.paper for row in part.rows)
     forest = Forest(found, metric) if found else None
     head = [element("th", "initialization", scope="col"), element("th", metric.label, scope="col", colspan=2)]
     head.append(element("th", "95 % interval", scope="col"))
     if forest is not None:
+        head += [element("th", name, scope="col") for name in names[:-1]]
         head += [
-            element("th", f"against {found[0].baseline}", scope="col", colspan=2),
+            element("th", names[-1], scope="col", colspan=2),
             element("th", forest.axis(), scope="col", class_="drawn", aria_label="the difference, drawn"),
             element("th", "p (Holm)", scope="col"),
         ]
@@ -61,7 +63,13 @@ def scores(part: Part, summary: Summary) -> Html:
         if row.setting != setting and row.setting:
             body.append(element("tr", element("th", row.setting, colspan=12, scope="colgroup"), class_="setting"))
         setting = row.setting
-        body.append(_row(row, metric, _color(row, part, summary), forest, printed))
+        body.append(_row(row, metric, _color(row, part, summary), forest, printed, len(names) > 1))
+        if forest is not None:
+            after = [element("td", colspan=3)] if printed else []
+            body += [
+                element("tr", element("td", colspan=4), *_against(row, more, metric, forest, True), *after)
+                for more in row.also
+            ]
     table = element(
         "table",
         element("caption", f"{tables.caption(part)}."),
@@ -72,7 +80,7 @@ def scores(part: Part, summary: Summary) -> Html:
     return _scrolling(table, f"Scores of {part.name}")
 
 
-def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: bool) -> Html:
+def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: bool, named: bool) -> Html:
     stated, theirs = row.statistic, row.paper
     lacks = tables.seeds(row)
     swatch = element("span", class_=f"swatch c{color}", aria_hidden="true")
@@ -90,7 +98,7 @@ def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: b
             element("td", interval(stated.low, stated.high, metric.digits), class_="number soft"),
         ]
     if forest is not None:
-        cells += _against(row, metric, forest)
+        cells += _against(row, row.difference, metric, forest, named)
     if printed:
         if theirs is None:
             cells += [element("td", NONE, class_="number soft")] * 3
@@ -109,11 +117,13 @@ def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: b
     return element("tr", *cells, class_="baseline" if row.baseline else None)
 
 
-def _against(row: Row, metric: Metric, forest: Forest) -> list[Html]:
-    found: Difference | None = row.difference
-    if row.baseline or found is None:
+def _against(row: Row, found: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
+    """Return the cells of a row's difference; where it is `named`, its baseline before it."""
+    name = [element("td", NONE if found is None else found.baseline, class_="soft")] if named else []
+    if found is None:
         word = "baseline" if row.baseline else NONE
         return [
+            *name,
             element("td", word, colspan=2, class_="soft centered"),
             element("td", forest.line(None), class_="drawn"),
             element("td", class_="number"),
@@ -121,6 +131,7 @@ def _against(row: Row, metric: Metric, forest: Forest) -> list[Html]:
     bounds = interval(found.low, found.high, metric.digits, sign=True)
     mark = element("sup", found.mark) if found.mark else None
     return [
+        *name,
         element(
             "td", element("span", signed(found.mean, metric.digits), class_=found.verdict or None), class_="number"
         ),

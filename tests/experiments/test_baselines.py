@@ -1,0 +1,89 @@
+"""`baseline` of an experiment's file: one recipe, several, or recipes in a setting that is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.experiments.experiment import Baseline, Experiment
+from embinit.experiments.toml import read_experiment
+from tests.experiments.made import BLOCK, HEAD, written
+
+ROOT = Path(__file__).parents[2]
+NORMS = BLOCK + 'grid.model.norm = ["post", "pre"]\n'
+
+
+def read(folder: Path, baseline: str, blocks: str = NORMS) -> Experiment:
+    return read_experiment(written(folder, blocks, f"baseline = {baseline}\n{HEAD}"))
+
+
+@pytest.mark.parametrize("said", ['"pretrained"', '["pretrained"]', '{ recipe = "pretrained" }'])
+def test_one_recipe_is_compared_with_in_each_setting(said: str, tmp_path: Path) -> None:
+    found = read(tmp_path, said)
+    assert (found.baseline, found.against) == ("pretrained", ())
+    assert found.baselines == (Baseline("pretrained"),)
+
+
+def test_xavier_is_the_baseline_of_a_file_that_names_none(tmp_path: Path) -> None:
+    found = read_experiment(written(tmp_path, BLOCK, HEAD))
+    assert found.baselines == (Baseline("xavier"),)
+    assert read(tmp_path, '""').baselines == (Baseline("xavier"),)
+
+
+def test_several_recipes_may_be_pinned_to_a_setting(tmp_path: Path) -> None:
+    found = read(tmp_path, '["xavier", { recipe = "pretrained", model.norm = "post" }]')
+    assert found.baseline == "xavier"
+    assert found.baselines == (Baseline("xavier"), Baseline("pretrained", (("model.norm", "post"),)))
+
+
+def test_baselines_do_not_rename_runs(tmp_path: Path) -> None:
+    one, other = read(tmp_path, '"xavier"'), read(tmp_path, '["pretrained", { recipe = "xavier", model.norm = "pre" }]')
+    keys = [[run.spec.key for block in found.blocks for run in block.runs] for found in (one, other)]
+    assert keys[0] == keys[1]
+
+
+WRONG = {
+    "[]": 'baseline: an empty list, but "xavier", a list of recipes, or',
+    "3": 'baseline: 3, but "xavier", a list',
+    '["xavier", 3]': 'baseline: 3, but "xavier", a list',
+    '["xavier", "pretrainde"]': "baseline: unknown recipe 'pretrainde'; did you mean 'pretrained'?",
+    '["xavier", "xavier"]': "baseline: 'xavier' stands in the list twice",
+    '{ model.norm = "post" }': "but \"xavier\", a list of recipes, or {recipe = ",
+    '{ recipe = "xavier", model.nrom = "post" }': "baseline.model: unknown key 'nrom'; did you mean 'norm'?",
+    '{ recipe = "xavier", model.norm = "pots" }': "baseline.model.norm: 'pots' is unknown; did you mean 'post'?",
+    '{ recipe = "xavier", seed = 1 }': "baseline: seed cannot be said here",
+    '{ recipe = "xavier", encoder.recipe = "xavier" }': "baseline: encoder.recipe cannot be said here",
+    '{ recipe = "xavier", model.layers = 2 }': "baseline: model.layers is no axis of any block's grid",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_wrong_is_said(said: str, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, said)
+    assert WRONG[said] in str(raised.value)
+
+
+def test_a_setting_that_no_run_has_is_no_baseline(tmp_path: Path) -> None:
+    blocks = BLOCK + "grid.model.layers = [1, 2]\n"
+    with pytest.raises(EmbinitError, match=r"baseline: no block's grid has model.layers = '3'"):
+        read(tmp_path, '{ recipe = "xavier", model.layers = 3 }', blocks)
+    assert read(tmp_path, '{ recipe = "xavier", model.layers = 2 }', blocks).baselines[0].at == (("model.layers", "2"),)
+
+
+def test_the_question_of_both_is_asked_against_both_also_with_plain_sinusoids() -> None:
+    found = read_experiment(ROOT / "experiments" / "open" / "both.toml").baselines
+    plain = (("model.positions", "sinusoidal"), ("model.position_dims", "0"))
+    recipes = ("xavier", "pretrained_xavier")
+    assert found == (*(Baseline(name) for name in recipes), *(Baseline(name, plain) for name in recipes))
+
+
+def test_table_7_has_table_1s_starts_and_runs() -> None:
+    seven, one = (read_experiment(ROOT / "experiments" / "paper" / f"table{number}.toml") for number in (7, 1))
+    names = {block.name: {run.spec.key for run in block.runs} for block in one.blocks}
+    for block in seven.blocks:
+        added = {run.spec.key for run in block.runs if run.axes[0][1] == seven.baseline}
+        assert len(added) == 10
+        assert {run.spec.key for run in block.runs} - added == names[block.name]

@@ -1,0 +1,138 @@
+"""Starts that are chosen on some seeds and judged on others."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from embinit import statistics
+from embinit.experiments.experiment import Baseline, Block
+from embinit.experiments.results import Result
+from embinit.reports.choices import choice_table
+from embinit.reports.markdown import markdown, table
+from embinit.reports.page import page
+from embinit.reports.results import document
+from embinit.reports.summary import summarize
+from embinit.reports.types import Summary
+from tests.reports import made
+
+AXES = ("model.positions", "recipe")
+BOTH = (Baseline("xavier"), Baseline("pretrained_xavier"))
+Levels = dict[tuple[str, ...], float]
+
+
+def levels(**of: float) -> Levels:
+    """Return levels of recipes, half a point more with rotary positions."""
+    known = {"xavier": 37.0, "pretrained_xavier": 37.2, **of}
+    places = (("sinusoidal", 0.0), ("rotary", 0.5))
+    return {(place, name): level + more for place, more in places for name, level in known.items()}
+
+
+def pair(name: str, chosen: Levels, held: Levels, seeds: range = range(10)) -> tuple[list[Block], dict[str, Result]]:
+    first, found = made.crossed(chosen, AXES, range(101, 104), name=f"{name}, chosen on")
+    second, more = made.crossed(held, AXES, seeds, name=name)
+    return [first, second], found | more
+
+
+def report(*pairs: tuple[list[Block], dict[str, Result]], against: tuple[Baseline, ...] = BOTH) -> Summary:
+    blocks = [block for listed, _ in pairs for block in listed]
+    results = {key: one for _, found in pairs for key, one in found.items()}
+    return summarize(made.experiment(*blocks, against=against, name="both"), results, file="experiments/open/both.toml")
+
+
+def test_the_highest_that_is_no_baseline_is_chosen_and_judged_on_other_seeds() -> None:
+    ups = levels(wide=39.0, gentle=38.0)
+    # On the held-out seeds the other one is better: it was not chosen.
+    summary = report(pair("Multi30k", ups | {("rotary", "xavier"): 50.0}, levels(wide=39.0, gentle=45.0)))
+    (one,) = summary.choices
+    assert (one.block, one.label, one.seeds) == ("Multi30k", "wide · rotary positions", ("101", "102", "103"))
+    held = next(row for row in summary.parts[1].rows if row.label == one.label)
+    assert one.held_out == held.statistic
+    assert [(found.baseline, found.mean) for found in one.differences] == [
+        (found.baseline, found.mean) for found in held.differences
+    ]
+    assert one.complete
+    assert one.verdict == "better"
+    assert summary.answer.startswith(
+        "wide · rotary positions, chosen on other seeds for Multi30k, is better than both xavier and pretrained_xavier: +"
+    )
+
+
+def test_holm_is_over_the_choices_alone() -> None:
+    up = levels(wide=39.0)
+    summary = report(pair("A", up, levels(wide=37.6)), pair("B", up, levels(wide=37.4), range(20, 30)))
+    found = [one for choice in summary.choices for one in choice.differences]
+    assert len(found) == 4
+    expected = statistics.holm([one.t_p for one in found if one.t_p is not None])
+    assert [one.holm_p for one in found] == pytest.approx(expected)
+
+
+def test_blocks_that_choose_are_no_part_of_the_others_correction() -> None:
+    alone, found = made.crossed(levels(wide=37.6), AXES, range(10), name="A")
+    (whole,) = summarize(made.experiment(alone, against=BOTH), found).parts
+    summary = report(pair("A", levels(wide=39.0), levels(wide=37.6)))
+    assert [row.differences for row in summary.parts[1].rows] == [row.differences for row in whole.rows]
+
+
+def test_several_choices_are_counted_and_named() -> None:
+    good, bad = levels(wide=40.0), levels(wide=36.9)
+    summary = report(pair("A", good, good), pair("B", good, bad, range(20, 30)), pair("C", good, good, range(30, 40)))
+    assert summary.answer == (
+        "of 3 starts chosen on other seeds, 2 are better than both xavier and pretrained_xavier beyond noise: "
+        "wide · rotary positions in A and C"
+    )
+    none = report(pair("A", good, bad), pair("B", good, bad, range(20, 30)))
+    assert none.answer == (
+        "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise"
+    )
+
+
+def test_what_is_not_run_is_no_choice_or_no_outcome() -> None:
+    good = levels(wide=40.0)
+    nothing = dict.fromkeys(good, math.nan)
+    assert report(pair("A", nothing, good)).choices == ()
+    (one,) = report(pair("A", good | {("rotary", "wide"): math.nan}, nothing)).choices
+    assert (one.label, one.complete, one.held_out) == ("wide · sinusoidal positions", False, None)
+    made_of = choice_table((one,))
+    assert made_of is not None
+    assert [str(cell) for cell in made_of.rows[0]][1::2] == [
+        "wide · sinusoidal positions (so far)",
+        "no run on other seeds",
+        "–",
+    ]
+    assert choice_table(()) is None
+
+
+def test_the_seeds_that_chose_do_not_judge() -> None:
+    good = levels(wide=40.0)
+    (one,) = report(pair("A", good, good, range(95, 105))).choices
+    assert (one.held_out, one.differences) == (None, ())
+
+
+def test_a_name_alone_chooses_for_nothing() -> None:
+    block, found = made.crossed(levels(wide=40.0), AXES, range(10), name="A, chosen on")
+    assert summarize(made.experiment(block, against=BOTH), found).choices == ()
+
+
+def test_results_have_a_line_for_each_difference_of_a_choice() -> None:
+    good = levels(wide=40.0)
+    summary = report(pair("Multi30k", good, good), pair("SST-2", good, levels(wide=36.0), range(20, 30)))
+    said = document([summary])
+    found = choice_table(summary.choices)
+    assert found is not None
+    assert len(found.rows) == 4
+    assert table(found) in said
+    assert table(found) in markdown(summary)
+    assert "Chosen on seeds 101, 102 and 103, judged on others; p is Holm's over the lines of this table alone." in said
+    assert "- **Which start is best?** Of 2 starts chosen on other seeds, 1 is better than both" in said
+    assert "Chosen, then judged" in page(summary)
+    assert "Chosen, then judged" not in page(summarize(made.experiment(), made.results()))
+
+
+def test_one_baseline_is_enough() -> None:
+    good = levels(wide=40.0)
+    summary = report(pair("A", good, good), against=())
+    (one,) = summary.choices
+    assert [found.baseline for found in one.differences] == ["xavier"]
+    assert summary.answer.startswith("wide · rotary positions, chosen on other seeds for A, is better than xavier: +")
