@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.results import Result
-from embinit.reports.findings import Case, Claim, findings, holds
+from embinit.reports.findings import Case, Claim, findings, holds, tallied
 from embinit.reports.rows import difference
 from embinit.reports.summary import summarize
 from embinit.reports.types import Summary
@@ -128,3 +130,24 @@ def test_where_a_kind_of_task_is_divided_tasks_are_named() -> None:
     assert holds([case("borne out"), case("borne out", **sst), case("contradicted", **sst)]) == (
         "holds on translation (Multi30k); divided on classification (SST-2)"
     )
+
+
+def test_the_validation_loss_is_judged_beside_the_score() -> None:
+    """Scores that noise explains, losses that it does not: lower is better."""
+    block = made.block(seeds=SEEDS, paper=("1", "multi30k", "glove"))
+    results = made.results(block, levels=dict.fromkeys(made.RECIPES, 37.0))
+    shifts = {"xavier": 0.0, "pretrained": 0.3, "pretrained_xavier": -0.2}
+    for key, result in results.items():
+        shift = shifts.get(result.spec.sides[0][1].recipe, 0.0) * (1 + 0.01 * (result.spec.seed % 2))
+        history = [{**record, "valid loss": 1.5 + 0.01 * result.spec.seed + shift} for record in result.history]
+        results[key] = replace(result, history=history)
+    said = [summarize(made.experiment(block), results)]
+    wide, standard = claim(said, "wide rows"), claim(said, "random ones of the same")
+    assert [case.outcome for case in (*wide.cases, *standard.cases)] == ["open", "open"]
+    assert [case.loss_outcome for case in (*wide.cases, *standard.cases)] == ["borne out", "borne out"]
+    assert tallied(wide.cases, by_loss=True) == "borne out in 1 of 1 case"
+    (case,) = standard.cases
+    assert case.loss is not None
+    assert round(case.loss.mean, 6) == -0.201
+    (worse,) = claim(said, "standardized to Xavier").cases  # −0.2 against +0.3
+    assert worse.loss_outcome == "borne out"

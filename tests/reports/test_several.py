@@ -184,7 +184,7 @@ def test_baselines_in_words() -> None:
 def test_every_writer_has_a_line_for_each_difference() -> None:
     summary = report()
     found = tables.block_table(summary.parts[0])
-    assert found.header == ("initialization", "BLEU", "95 %", "against", "difference", "p (Holm)")
+    assert found.header == ("initialization", "BLEU", "95 %", "against", "difference", "p (Holm)", "validation loss")
     assert len(found.rows) == 1 + 1 + 2 + 2 + 2 + 3 + 4 + 4
     assert [str(one) for one in found.rows[0][3:5]] == ["–", "baseline"]
     last = [[str(cell) for cell in cells] for cells in found.rows[-4:]]
@@ -203,7 +203,14 @@ def test_every_writer_has_a_line_for_each_difference() -> None:
 
 def test_one_baseline_has_the_table_that_it_had() -> None:
     (part,) = report(against=()).parts
-    assert tables.block_table(part).header == ("initialization", "BLEU", "95 %", "against xavier", "p (Holm)")
+    assert tables.block_table(part).header == (
+        "initialization",
+        "BLEU",
+        "95 %",
+        "against xavier",
+        "p (Holm)",
+        "validation loss",
+    )
     assert len(tables.block_table(part).rows) == 8
 
 

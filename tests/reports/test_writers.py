@@ -71,11 +71,12 @@ def test_markdown_has_the_answer_the_table_and_the_paper() -> None:
     text = markdown.markdown(summary())
     assert text.startswith("# Which start is best?\n\nDo pre-trained")
     assert "**pretrained_xavier is better than xavier in both comparisons" in text
-    (line,) = [cells for cells in lines_of(text, "pretrained_xavier") if len(cells) == 8][:1]
+    (line,) = [cells for cells in lines_of(text, "pretrained_xavier") if len(cells) == 9][:1]
     assert line[0] == "pretrained_xavier"
     assert line[1] == "**38.8 ± 0.4**"
     assert line[3] == "+1.4 [+1.2, +1.6]\\*\\*\\*"
-    assert line[5:] == ["38.7 ± 0.3", "+0.1", "yes"]
+    assert line[5:8] == ["38.7 ± 0.3", "+0.1", "yes"]
+    assert float(line[8].partition(" ± ")[0]) < 3
     assert "*not run: needs the official files*" in text
     assert "embinit run experiments/made.toml" in text
 
@@ -83,7 +84,7 @@ def test_markdown_has_the_answer_the_table_and_the_paper() -> None:
 def test_missing_seeds_and_cells_show_in_every_table() -> None:
     report = summary()
     text = markdown.markdown(report)
-    assert any(cells[1] == "79.1 ± 0.0 (2/5)" for cells in lines_of(text, "pretrained") if len(cells) == 8)
+    assert any(cells[1] == "79.1 ± 0.0 (2/5)" for cells in lines_of(text, "pretrained") if len(cells) == 9)
     assert "(2/5)" in latex.latex(report)
     rows = list(csv.DictReader(io.StringIO(spreadsheet.spreadsheet(report))))
     (short,) = [row for row in rows if row["block"] == "SST-2" and row["row"] == "pretrained"]
@@ -114,7 +115,7 @@ def test_an_empty_cell_is_a_dash() -> None:
         key: one for key, one in made.results(block).items() if one.spec.sides[0][1].recipe != "pretrained_shuffled"
     }
     table = tables.block_table(summarize(made.experiment(block), found).parts[0])
-    assert [str(cell) for cell in table.rows[-1]] == ["pretrained_shuffled", "– (0/5)", *["–"] * 6]
+    assert [str(cell) for cell in table.rows[-1]] == ["pretrained_shuffled", "– (0/5)", *["–"] * 7]
 
 
 def test_csv_has_every_number_in_full_and_reads_back() -> None:

@@ -14,7 +14,7 @@ from embinit import statistics
 from embinit.reports.paper import called, is_recipe, recipe_of
 from embinit.reports.rows import LEVEL, difference
 from embinit.reports.types import Difference, Metric, Part, Row, Summary
-from embinit.reports.words import kind, plural, setting
+from embinit.reports.words import LOSS, kind, plural, setting
 
 #: What may become of a claim.
 VERDICTS = ("confirmed", "mixed", "refuted", "open", "not tested")
@@ -34,6 +34,9 @@ class Case:
     spread: float | None
     #: "borne out", "contradicted", or "open" where noise explains it
     outcome: str = ""
+    #: the same in the lowest validation losses, which vary much less from seed to seed; empty where there are none
+    loss: Difference | None = None
+    loss_outcome: str = ""
 
     @property
     def clear(self) -> bool:
@@ -90,11 +93,12 @@ class Finding:
         return tuple(case for claim in self.claims for case in claim.cases)
 
 
-def tallied(cases: Sequence[Case]) -> str:
-    """Return `borne out in 2, open in 1 of 3 cases`."""
-    counts = {name: sum(case.outcome == name for case in cases) for name in ("borne out", "contradicted", "open")}
+def tallied(cases: Sequence[Case], by_loss: bool = False) -> str:
+    """Return `borne out in 2, open in 1 of 3 cases`, by the score or by the validation loss; empty where there is none."""
+    outcomes = [one for case in cases if (one := case.loss_outcome if by_loss else case.outcome)]
+    counts = {name: outcomes.count(name) for name in ("borne out", "contradicted", "open")}
     said = [f"{name} in {count}" for name, count in counts.items() if count]
-    return f"{', '.join(said)} of {plural(len(cases), 'case')}"
+    return f"{', '.join(said)} of {plural(len(outcomes), 'case')}" if outcomes else ""
 
 
 def holds(cases: Sequence[Case]) -> str:
@@ -153,11 +157,27 @@ def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
             # The same runs may stand in several reports.
             found.setdefault((case.where, part.metric.name, str(case.difference.mean)), case)
     cases = list(found.values())
-    known = [case for case in cases if case.difference.t_p is not None]
-    adjusted = statistics.holm([case.difference.t_p for case in known if case.difference.t_p is not None])
-    by_case = {id(case): p for case, p in zip(known, adjusted, strict=True)}
-    judged = tuple(_judged(case, by_case.get(id(case)), claim["expected"]) for case in cases)
-    return Claim(claim["text"], claim["ours"], claim["against"], claim["expected"], judged, claim.get("gain", ""))
+    judged = [
+        _judged(case.difference, p, claim["expected"], case.metric.higher)
+        for case, p in zip(cases, _holm([case.difference for case in cases]), strict=True)
+    ]
+    lower = [
+        (None, "") if case.loss is None else _judged(case.loss, p, claim["expected"], higher=False)
+        for case, p in zip(cases, _holm([case.loss for case in cases]), strict=True)
+    ]
+    whole = tuple(
+        replace(case, difference=difference, outcome=outcome, loss=loss, loss_outcome=loss_outcome)
+        for case, (difference, outcome), (loss, loss_outcome) in zip(cases, judged, lower, strict=True)
+    )
+    return Claim(claim["text"], claim["ours"], claim["against"], claim["expected"], whole, claim.get("gain", ""))
+
+
+def _holm(differences: Sequence[Difference | None]) -> list[float | None]:
+    """Return Holm's p of each difference that has one."""
+    known = [place for place, one in enumerate(differences) if one is not None and one.t_p is not None]
+    adjusted = statistics.holm([one.t_p for one in differences if one is not None and one.t_p is not None])
+    by_place = dict(zip(known, adjusted, strict=True))
+    return [by_place.get(place) for place in range(len(differences))]
 
 
 def _cases(claim: Mapping[str, Any], part: Part) -> list[Case]:
@@ -169,7 +189,8 @@ def _cases(claim: Mapping[str, Any], part: Part) -> list[Case]:
             continue
         found = difference(ours.scores, against.scores, against.series, part.metric)
         if found is not None and found.n > 1:
-            made.append(_case(part, kept, found, [(ours, 1), (against, -1)]))
+            loss = difference(ours.losses, against.losses, against.series, LOSS)
+            made.append(_case(part, kept, found, loss, [(ours, 1), (against, -1)]))
     return made
 
 
@@ -190,12 +211,14 @@ def _gains(claim: Mapping[str, Any], part: Part) -> list[Case]:
         ours, against = (_gain(pair["sinusoidal"].scores, pair["none"].scores) for pair in pairs)
         found = difference(ours, against, claim["against"], part.metric)
         if found is not None and found.n > 1:
+            lower = [_gain(pair["sinusoidal"].losses, pair["none"].losses) for pair in pairs]
+            loss = difference(lower[0], lower[1], claim["against"], LOSS)
             rows_of = [pair[name] for pair in pairs for name in ("sinusoidal", "none")]
-            made.append(_case(part, rest, found, list(zip(rows_of, (1, -1, -1, 1), strict=True))))
+            made.append(_case(part, rest, found, loss, list(zip(rows_of, (1, -1, -1, 1), strict=True))))
     return made
 
 
-def _case(part: Part, kept: str, found: Difference, signs: Sequence[tuple[Row, int]]) -> Case:
+def _case(part: Part, kept: str, found: Difference, loss: Difference | None, signs: Sequence[tuple[Row, int]]) -> Case:
     """Return a case whose difference is that of rows with these signs, the paper's beside it."""
     printed = [(row.paper, sign) for row, sign in signs if row.paper is not None]
     whole = len(printed) == len(signs)
@@ -205,6 +228,7 @@ def _case(part: Part, kept: str, found: Difference, signs: Sequence[tuple[Row, i
         task=part.name.partition(", ")[0],
         metric=part.metric,
         difference=found,
+        loss=loss if loss is not None and loss.n > 1 else None,
         paper=sum(sign * theirs.mean for theirs, sign in printed) if whole else None,
         spread=math.sqrt(sum((theirs.std or 0) ** 2 for theirs, _ in printed)) if known else None,
     )
@@ -218,16 +242,16 @@ def _recipe(row: Row) -> str:
     return recipe_of(row.axes) or row.series
 
 
-def _judged(case: Case, p: float | None, expected: str) -> Case:
-    found = case.difference
+def _judged(found: Difference, p: float | None, expected: str, higher: bool) -> tuple[Difference, str]:
+    """Return a difference with its p, and what it makes of a claim; `higher` says whether more is better."""
     seen = p is not None and p < LEVEL
-    direction = ("better" if (found.mean > 0) == case.metric.higher else "worse") if seen else ""
+    direction = ("better" if (found.mean > 0) == higher else "worse") if seen else ""
     if expected == "not worse":
         # "At least as well" is borne out where the interval leaves no room for worse.
-        bound = found.low if case.metric.higher else found.high
+        bound = found.low if higher else found.high
         out = "contradicted" if direction == "worse" else "borne out" if direction == "better" else "open"
-        if out == "open" and bound is not None and (bound >= 0 if case.metric.higher else bound <= 0):
+        if out == "open" and bound is not None and (bound >= 0 if higher else bound <= 0):
             out = "borne out"
     else:
         out = "open" if not direction else "borne out" if direction == expected else "contradicted"
-    return replace(case, difference=replace(found, holm_p=p), outcome=out)
+    return replace(found, holm_p=p), out

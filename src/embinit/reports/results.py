@@ -14,7 +14,7 @@ from embinit.reports.again import busy
 from embinit.reports.choices import choice_table
 from embinit.reports.compact import Compact, read_compact
 from embinit.reports.figures import figures, names, remove_others
-from embinit.reports.findings import Claim, Finding, findings, holds
+from embinit.reports.findings import Case, Claim, Finding, findings, holds, tallied
 from embinit.reports.markdown import details, sentence, table, text
 from embinit.reports.marks import marks
 from embinit.reports.paper import called
@@ -22,7 +22,7 @@ from embinit.reports.reading import explanation
 from embinit.reports.shown import Shown, not_run, shown, trimmed
 from embinit.reports.types import Cell, Part, Summary, Table
 from embinit.reports.verdicts import Trial, trials
-from embinit.reports.words import duration, interval, plural, probability, signed
+from embinit.reports.words import LOSS, NONE, duration, interval, plural, probability, signed
 
 #: Name of an experiment -> number of a block -> where its picture is.
 Pictures = Mapping[str, Mapping[int, str]]
@@ -105,7 +105,10 @@ def _finding(finding: Finding) -> list[str]:
         said = claim.text[:1].upper() + claim.text[1:]
         lines += [f"**{text(sentence(said))}** {text(sentence(claim.outcome))}{_where(claim)}", ""]
         if claim.cases:
-            header = ("block", f"{claim.ours} against {claim.against}", "95 %", "p (Holm)", "paper", "outcome")
+            header = (
+                "block", f"{claim.ours} against {claim.against}", "95 %", "p (Holm)", "paper", "outcome", "validation loss",
+                "by the loss",
+            )  # fmt: skip
             rows = tuple(
                 (
                     Cell(case.where),
@@ -114,11 +117,20 @@ def _finding(finding: Finding) -> list[str]:
                     Cell(probability(case.difference.holm_p)),
                     Cell(signed(case.paper, case.metric.digits)),
                     Cell(case.said),
+                    Cell(_loss(case)),
+                    Cell(case.loss_outcome or NONE),
                 )
                 for case in claim.cases
             )
             lines += [table(Table("", header, rows)), ""]
     return lines
+
+
+def _loss(case: Case) -> str:
+    if case.loss is None:
+        return NONE
+    spread = interval(case.loss.low, case.loss.high, LOSS.digits, sign=True)
+    return f"{signed(case.loss.mean, LOSS.digits)} {spread}"
 
 
 def _where(claim: Claim) -> str:
@@ -129,7 +141,8 @@ def _where(claim: Claim) -> str:
     clear = sum(case.clear for case in left)
     if clear:
         said += f" In {clear} of {plural(len(left), 'open case')} the paper's own difference is larger than its σ."
-    return said
+    by_loss = tallied(claim.cases, by_loss=True)
+    return f"{said} By the validation loss: {by_loss}." if by_loss else said
 
 
 def _experiment(summary: Summary, pictures: Mapping[int, str]) -> list[str]:

@@ -89,7 +89,7 @@ def _row(
     found = {result.spec.seed: result.scores.get(block.split, {}).get(block.score) for result in done}
     scores = {str(seed): metric.factor * score for seed, score in found.items() if score is not None}
     epochs = [result.best_epoch for result in done if result.best_epoch]
-    losses = [lowest for result in done if (lowest := _lowest_loss(result)) is not None]
+    losses = {str(result.spec.seed): low for result in done if (low := _lowest_loss(result)) is not None}
     stated = statistic(list(scores.values()))
     others = _others(block, done)
     series = " / ".join(value for axis, value in axes if axis in compared)
@@ -108,7 +108,7 @@ def _row(
         scores=scores,
         statistic=stated,
         epoch=sum(epochs) / len(epochs) if epochs else None,
-        loss=sum(losses) / len(losses) if losses else None,
+        losses=losses,
         paper=_beside(block, told, runs[0], block.score, block.split, stated),
         others=others,
         others_paper={

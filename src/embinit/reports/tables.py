@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from embinit.reports import words
+from embinit.reports.rows import statistic
 from embinit.reports.types import Cell, Difference, Metric, Part, Row, Statistic, Summary, Table
-from embinit.reports.words import NONE, fixed, interval, plural, probability, signed
+from embinit.reports.words import LOSS, NONE, fixed, interval, plural, probability, signed
 
 
 def mean(stated: Statistic | None, metric: Metric) -> str:
@@ -70,6 +71,8 @@ def block_table(part: Part) -> Table:
         header += [*compared, "p (Holm)"]
     if printed:
         header += ["paper", "ours − paper", "within noise"]
+    if any(row.losses for row in part.rows):
+        header.append(LOSS.label)
     made = []
     for row in part.rows:
         stated, theirs = row.statistic, row.paper
@@ -86,6 +89,8 @@ def block_table(part: Part) -> Table:
                     Cell(within(theirs.within)),
                 ]
             )
+        if LOSS.label in header:
+            cells.append(Cell(mean(statistic(list(row.losses.values())), LOSS)))
         made.append(tuple(cells))
         for found in row.also:
             told = _difference(row, found, metric, len(compared))

@@ -97,9 +97,10 @@ class Row:
     scores: dict[str, float]
     statistic: Statistic | None
     best: bool = False
-    #: mean epoch whose weights were scored, and mean of the lowest validation losses
+    #: mean epoch whose weights were scored
     epoch: float | None = None
-    loss: float | None = None
+    #: seed -> the lowest validation loss
+    losses: dict[str, float] = field(default_factory=dict)
     #: against the first baseline, then against the others
     difference: Difference | None = None
     also: tuple[Difference, ...] = ()
@@ -109,6 +110,11 @@ class Row:
     #: split and score -> statistic of what else was scored, and what the paper has for it
     others: dict[str, Statistic] = field(default_factory=dict)
     others_paper: dict[str, Beside] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> float | None:
+        """Return the mean of the lowest validation losses."""
+        return sum(self.losses.values()) / len(self.losses) if self.losses else None
 
     @property
     def differences(self) -> tuple[Difference, ...]:

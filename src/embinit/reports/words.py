@@ -11,6 +11,8 @@ from embinit.reports.types import Metric
 
 #: Stands where there is nothing.
 NONE = "–"
+#: How the lowest validation loss of a run is shown.
+LOSS = Metric("valid loss", "validation loss", "", factor=1.0, digits=3, higher=False, split="valid")
 
 
 @cache
