@@ -113,7 +113,7 @@ def test_clean_asks_first(folder: Path) -> None:
 def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, number: int, workers: int) -> None:
     # Long epochs: the signal comes in the middle of one.
     for path in (folder / "data" / "copying").glob("train.*"):
-        path.write_text(path.read_text() * 60)
+        path.write_text(path.read_text() * 25)
     file = written(folder, head=HEAD.replace("training.epochs = 2", "training.epochs = 3"))
     words = ["run", file, *places(folder), "--workers", workers]
     line = [sys.executable, "-m", "embinit", *map(str, words)]
