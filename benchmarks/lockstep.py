@@ -57,6 +57,28 @@ def decoding(case: Case) -> Timed:
     return Timed(seconds, clock.memory(case), 0, f"{len(found[0]):,} sentences, {length:.1f} tokens each")
 
 
+def kernel_times(case: Case) -> dict[str, tuple[float, float]]:
+    """Return what the device does in a step: kernel -> microseconds and launches, the mean over the case's steps."""
+    from torch.profiler import ProfilerActivity, profile
+
+    clock.ready(case)
+    members = _Members(case)
+    if case.cuda:
+        members.capture()
+    for number in range(case.warm):
+        members.step(number)
+    clock.wait(case)
+    with profile(activities=[ProfilerActivity.CUDA if case.cuda else ProfilerActivity.CPU]) as seen:
+        for number in range(case.steps):
+            members.step(number)
+        clock.wait(case)
+    found = {}
+    for event in seen.key_averages():
+        spent = event.self_device_time_total if case.cuda else event.self_cpu_time_total
+        found[event.key] = (spent / case.steps, event.count / case.steps)
+    return found
+
+
 class _Members:
     """Members in training as `train` has them, one step at a time and without validation."""
 

@@ -17,7 +17,7 @@ from benchmarks.row import MEASURES, measured
 from benchmarks.rows import Row, bars, compared, row
 from benchmarks.table import COLUMNS, cells, plain
 
-from benchmarks import environments, training
+from benchmarks import environments, kernels, training
 from benchmarks import rows as benchmark_rows
 from embinit.corpora.generated import captions
 from embinit.models.architecture import Architecture
@@ -168,3 +168,13 @@ def test_a_peers_row_is_measured_in_an_environment_of_its_own(tiny: Case, what: 
     # The final norms and the bias of the output layer are what these models do without.
     ours = measured(tiny).parameters
     assert ours - found.parameters == 4 * tiny.dim + tiny.vocabularies[1]
+
+
+def test_a_steps_time_is_listed_by_what_took_it(prepared: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [prepared, "--device", "cpu", "--precision", "float32", "--members", "2", "--dim", "16", "--heads", "2"]
+    assert kernels.main([*words, "--batch", "8", "--steps", "3", "--most", "200"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.endswith(" ms a step")
+    times = {line[22:].strip(): (float(line[:9]), float(line[12:20])) for line in lines}
+    assert times["aten::_fused_adam_"][1] == 2.0 * 2  # two members, each with its embeddings and its other weights
+    assert float(head.split()[0]) == pytest.approx(sum(time for time, _ in times.values()) / 1000, abs=0.02)

@@ -12,8 +12,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from embinit.models import kernels
-from embinit.models.fused import SIZES, part
+from embinit.models import attention
+from embinit.models.fused import SIZES, SPAN, part
 
 _SINGLE = ("scale", "keep")
 _NUMBERS = ("first_ptr", "length_ptr", "own_ptr")
@@ -25,7 +25,7 @@ def shared(kernel: Any, size: int, warps: int, each: int, head: int) -> int:
     width = max(16, triton.next_power_of_2(head))
     fixed = {
         "BIAS": True, "HEAD": head, "WIDTH": width, "PART": part(size, width), "BLOCK": size, "ABOVE": size // 2,
-        "EACH": each, "CAUSAL": True, "DROP": True, "CURVE": True, "LEARNED": True, "PRECISION": "tf32",
+        "EACH": each, "CAUSAL": True, "DROP": True, "CURVE": SPAN, "LEARNED": True, "PRECISION": "tf32",
     }  # fmt: skip
     fixed = {name: value for name, value in fixed.items() if name in kernel.arg_names}
     kinds = {name: "constexpr" if name in fixed else _kind(name) for name in kernel.arg_names}
@@ -43,7 +43,7 @@ def _kind(name: str) -> str:
 if __name__ == "__main__":
     found = [
         (kernel.__name__, size, head, shared(kernel, size, warps, each, head))
-        for kernel in (kernels.attend_forward, kernels.attend_backward)
+        for kernel in (attention.attend_forward, attention.attend_backward)
         for size, warps, each in SIZES
         for head in HEADS
     ]

@@ -228,7 +228,7 @@ def _print(summary: Summary, screen: Console) -> None:
         screen.print(made)
         for name, about in part.sources:
             screen.print(Text(f"{name}: {about}", style="dim"))
-        if len(summary.parts) > 1:
+        if part.answer != summary.answer:
             screen.print(Text(sentence(part.answer)))
     screen.print()
     screen.print(Text(sentence(summary.answer), style="bold"))

@@ -42,10 +42,10 @@ class _Search:
         heads = stack.architecture.heads
         sources, targets = [], []
         for layer in range(stack.architecture.layers):
-            keys, values = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
+            both = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
             # In one piece, or every step would copy them to make its products.
-            own = (headed(padded(one, place), heads).contiguous() for one in (keys, values))
-            sources.append((next(own), next(own)))
+            keys, values = (headed(padded(one, place), heads).contiguous() for one in both)
+            sources.append((keys, values))
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
             dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
             targets.append((memory.new_zeros(shape, dtype=dtype), memory.new_zeros(shape, dtype=dtype)))

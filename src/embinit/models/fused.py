@@ -44,6 +44,13 @@ def _kernels() -> ModuleType:
     return kernels
 
 
+@cache
+def _attention() -> ModuleType:
+    from embinit.models import attention
+
+    return attention
+
+
 def _power(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
@@ -193,7 +200,7 @@ class _Attend(torch.autograd.Function):
         tensors = (queries, others, queries_bias, others_bias, own, curve)
         ctx.save_for_backward(*tensors)
         ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
-        _attend(_kernels().attend_forward, ctx.settings, [out], *tensors)
+        _attend(_attention().attend_forward, ctx.settings, [out], *tensors)
         return out
 
     @staticmethod
@@ -205,7 +212,7 @@ class _Attend(torch.autograd.Function):
         curve_grad = torch.zeros_like(curve) if learned else None
         bent = queries_grad if curve_grad is None else curve_grad
         grads = [*_three(queries_grad, others_grad, ctx.settings[-1]), bent, grad.contiguous()]
-        _attend(_kernels().attend_backward, ctx.settings, grads, *ctx.saved_tensors, LEARNED=learned)
+        _attend(_attention().attend_backward, ctx.settings, grads, *ctx.saved_tensors, LEARNED=learned)
         biases = (
             queries_grad.sum(dim=1, dtype=torch.float32) if queries_bias is not None else None,
             others_grad.sum(dim=1, dtype=torch.float32)
@@ -240,7 +247,7 @@ def _attend(
             *first, q, k, v, own, *curved, *place.for_kernels, *there.for_kernels, *biases, q.stride(1), k.stride(1),
             dim, place.room, there.room, place.batch, heads, count, head**-0.5, threshold, keep,
             BIAS=queries_bias is not None, HEAD=head, WIDTH=width, PART=part(size, width), BLOCK=size, ABOVE=above,
-            EACH=each, CAUSAL=causal, DROP=drop, CURVE=curve is not None, PRECISION=_precision(), num_warps=warps,
+            EACH=each, CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN, PRECISION=_precision(), num_warps=warps,
             **more,
         )  # fmt: skip
         if size >= longest:

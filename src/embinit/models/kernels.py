@@ -9,9 +9,6 @@ hashed anew in the backward pass, as `embinit.models.dropout` defines it. `embin
 import triton
 import triton.language as tl
 
-#: The longest distance between two tokens that attention has a number for.
-SPAN = tl.constexpr(127)
-
 
 @triton.jit
 def _mixed(value):
@@ -21,17 +18,17 @@ def _mixed(value):
 
 
 @triton.jit
-def _row_hash(own, row):
+def hashed_row(own, row):
     return _mixed(own.to(tl.uint32, bitcast=True) + row.to(tl.uint32) * 0x9E3779B1).to(tl.int32, bitcast=True)
 
 
 @triton.jit
-def _column_hash(column):
+def hashed_column(column):
     return (_mixed(column.to(tl.uint32) + 0x7F4A7C15) | 1).to(tl.int32, bitcast=True)
 
 
 @triton.jit
-def _kept(row_hash, column_hash, threshold):
+def is_kept(row_hash, column_hash, threshold):
     number = row_hash * column_hash
     number = (number ^ (number >> 15)) * 0x2C1B3C6D
     return number >= threshold
@@ -54,8 +51,8 @@ def embed_forward(
     if ADDED:
         value += tl.load(added_ptr + tl.load(positions_ptr + place) * D + column, mask=there, other=0.0)
     if DROP:
-        row = _row_hash(tl.load(own_ptr + member), place - member * room)
-        value = tl.where(_kept(row, _column_hash(column), threshold), value * keep, 0.0)
+        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     tl.store(out_ptr + place.to(tl.int64) * D + column, value, mask=there)
 
 
@@ -72,8 +69,8 @@ def embed_backward(
     there = column < D
     value = tl.load(grad_ptr + place.to(tl.int64) * D + column, mask=there, other=0.0).to(tl.float32) * scale
     if DROP:
-        row = _row_hash(tl.load(own_ptr + member), place - member * room)
-        value = tl.where(_kept(row, _column_hash(column), threshold), value * keep, 0.0)
+        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     token = tl.load(ids_ptr + place) + member.to(tl.int64) * rows
     tl.atomic_add(table_grad_ptr + token * D + column, value, mask=there)
 
@@ -96,8 +93,8 @@ def norm_forward(
         change = tl.load(change_ptr + at, mask=there, other=0.0).to(tl.float32)
         change += tl.load(change_bias_ptr + member * D + column, mask=there, other=0.0)
         if DROP:
-            row = _row_hash(tl.load(own_ptr + member), place - member * room)
-            change = tl.where(_kept(row, _column_hash(column), threshold), change * keep, 0.0)
+            row = hashed_row(tl.load(own_ptr + member), place - member * room)
+            change = tl.where(is_kept(row, hashed_column(column), threshold), change * keep, 0.0)
         value += change
     mean = tl.sum(value, axis=0) / D
     centered = tl.where(there, value - mean, 0.0)
@@ -127,7 +124,7 @@ def norm_backward(
         change_bias = tl.load(change_bias_ptr + member * D + column, mask=there, other=0.0)
     if DROP:
         own = tl.load(own_ptr + member)
-        column_hash = _column_hash(column)
+        column_hash = hashed_column(column)
     for i in range(ROWS):
         local = block * ROWS + i
         inside = column < tl.where(local < room, D, 0)
@@ -137,7 +134,7 @@ def norm_backward(
         if CHANGE:
             change = tl.load(change_ptr + at, mask=inside, other=0.0).to(tl.float32) + change_bias
             if DROP:
-                kept = _kept(_row_hash(own, local), column_hash, threshold)
+                kept = is_kept(hashed_row(own, local), column_hash, threshold)
                 change = tl.where(kept, change * keep, 0.0)
             value += change
         safe = member * room + tl.minimum(local, room - 1)
@@ -178,8 +175,8 @@ def relu_forward(
     # Not `maximum`: NaN has to stay NaN.
     value = tl.where(value < 0, 0.0, value)
     if DROP:
-        row = _row_hash(tl.load(own_ptr + member), place - member * room)
-        value = tl.where(_kept(row, _column_hash(column), threshold), value * keep, 0.0)
+        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     tl.store(out_ptr + at, value, mask=there)
 
 
@@ -203,264 +200,6 @@ def relu_backward(
         tl.store(values_grad_ptr + at, grad, mask=inside)
         bias_sum += grad
     tl.atomic_add(bias_grad_ptr + member * D + column, bias_sum, mask=column < D)
-
-
-# ---------------------------------------------------------------- attention
-
-
-@triton.jit
-def _bend(curve_ptr, curve_stride, member, head, distance):
-    """Return where what a head adds to scores stands for each distance; SPAN is the longest, to both sides."""
-    return curve_ptr + member * curve_stride + head * (2 * SPAN + 1) + distance + SPAN
-
-
-@triton.jit
-def _shares(
-    scores, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, threshold, i,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
-):  # fmt: skip
-    """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
-    distance = i[None, :] - i[:, None]
-    if CURVE:
-        scores += tl.load(_bend(curve_ptr, curve_stride, member, head, distance))
-    allowed = (i < keys)[None, :] & (i < queries)[:, None]
-    if CAUSAL:
-        allowed = allowed & (distance <= 0)
-    scores = tl.where(allowed, scores, -1e38)
-    scores = tl.exp(scores - tl.max(scores, axis=1)[:, None])
-    scores = tl.where(allowed, scores, 0.0)
-    total = tl.sum(scores, axis=1)
-    shares = scores / tl.where(total == 0, 1.0, total)[:, None]
-    kept = allowed
-    if DROP:
-        row = _row_hash(tl.load(own_ptr + member), (local + i) * heads + head)
-        kept = _kept(row[:, None], _column_hash(i)[None, :], threshold)
-    return shares, kept
-
-
-@triton.jit
-def _places(first, length, stride, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
-    """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
-    column = start + tl.arange(0, PART)
-    at = (first + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
-    return at, (i < length)[:, None] & (column < HEAD)[None, :]
-
-
-@triton.jit
-def _part(
-    ptr, bias_ptr, first, length, stride, member, head, i, start,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
-):  # fmt: skip
-    """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
-    at, there = _places(first, length, stride, head, i, start, HEAD, PART)
-    values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
-    if BIAS:
-        column = start + tl.arange(0, PART)
-        bias = tl.load(bias_ptr + member * stride + head * HEAD + column, mask=column < HEAD, other=0.0)
-        values += bias[None, :]
-    return values, at, there
-
-
-@triton.jit
-def _forward(
-    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first,
-    other, queries, keys,
-    q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    i = tl.arange(0, BLOCK)
-    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
-    for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-    shares, kept = _shares(
-        scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr,
-        curve_stride, threshold, i,
-        CAUSAL, DROP, CURVE,
-    )  # fmt: skip
-    if DROP:
-        shares = tl.where(kept, shares * keep, 0.0)
-    for start in tl.static_range(0, WIDTH, PART):
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        out_at, there = _places(first, queries, out_stride, head, i, start, HEAD, PART)
-        tl.store(out_ptr + out_at, tl.dot(shares, v, input_precision=PRECISION), mask=there)
-
-
-@triton.jit
-def _backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
-    curve_stride, q_bias_ptr, k_bias_ptr,
-    v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
-    threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    i = tl.arange(0, BLOCK)
-    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, 0, BIAS, HEAD, PART)
-    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
-    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
-    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, 0, False, HEAD, PART)
-    given, scores_grad = _score_grads(
-        tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale, tl.dot(grad, tl.trans(v), input_precision=PRECISION),
-        first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr, curve_ptr, curve_stride,
-        scale, threshold, keep, i,
-        CAUSAL, DROP, CURVE, LEARNED,
-    )  # fmt: skip
-    tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
-    tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
-    tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
-
-
-@triton.jit
-def _backward_in_parts(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
-    curve_stride, q_bias_ptr, k_bias_ptr,
-    v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
-    threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    """As _backward, where long sentences of wide heads do not fit the card's shared memory: read twice, part by part."""
-    i = tl.arange(0, BLOCK)
-    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
-    shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
-    for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
-        shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
-    given, scores_grad = _score_grads(
-        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
-        curve_ptr, curve_stride, scale,
-        threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
-    )  # fmt: skip
-    for start in tl.static_range(0, WIDTH, PART):
-        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
-        tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
-        tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
-        tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
-
-
-@triton.jit
-def _score_grads(
-    scores, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr, curve_ptr,
-    curve_stride, scale, threshold, keep, i,
-    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
-):  # fmt: skip
-    """Return the shares as values were given by them, and the gradient of the scores before their scale."""
-    shares, kept = _shares(
-        scores, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
-        threshold, i,
-        CAUSAL, DROP, CURVE,
-    )  # fmt: skip
-    if DROP:
-        shares_grad = tl.where(kept, shares_grad * keep, 0.0)
-        given = tl.where(kept, shares * keep, 0.0)
-    else:
-        given = shares
-    inner = tl.sum(shares * shares_grad, axis=1)
-    scores_grad = shares * (shares_grad - inner[:, None])
-    if LEARNED:
-        both = (i < queries)[:, None] & (i < keys)[None, :]
-        distance = i[None, :] - i[:, None]
-        tl.atomic_add(_bend(curve_grad_ptr, curve_stride, member, head, distance), scores_grad, mask=both)
-    return given, scores_grad * scale
-
-
-@triton.jit
-def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
-    """Write zeros behind a member's last token: what stands there enters sums over places."""
-    for start in range(end, room, BLOCK):
-        at = (start + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
-        zeros = tl.zeros([BLOCK, column.shape[0]], dtype=tl.float32)
-        tl.store(out_ptr + at, zeros, mask=(start + i < room)[:, None] & (column < HEAD)[None, :])
-
-
-@triton.jit
-def attend_forward(
-    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_first_ptr, q_length_ptr, k_first_ptr,
-    k_length_ptr,
-    q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale,
-    threshold, keep, BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK:
-    tl.constexpr,
-    ABOVE: tl.constexpr, EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    """Sentences of more than ABOVE and at most BLOCK tokens; the others belong to another launch."""
-    for turn in range(EACH):
-        work = tl.program_id(0) * EACH + turn
-        if work < count:
-            sentence = work // heads
-            head = work % heads
-            member = sentence // batch
-            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
-            longest = tl.maximum(queries, keys)
-            if ABOVE == 0:
-                if sentence % batch == batch - 1:
-                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-                    _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
-            if (longest > ABOVE) & (longest <= BLOCK):
-                _forward(
-                    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
-                    k_bias_ptr, v_bias_ptr, first,
-                    other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
-                    threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
-                )  # fmt: skip
-
-
-@triton.jit
-def attend_backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
-    q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr,
-    q_stride, k_stride, out_stride, room, others_room, batch, heads, count, scale, threshold, keep,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    ABOVE: tl.constexpr,
-    EACH: tl.constexpr, CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    """As attend_forward."""
-    for turn in range(EACH):
-        work = tl.program_id(0) * EACH + turn
-        if work < count:
-            sentence = work // heads
-            head = work % heads
-            member = sentence // batch
-            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
-            longest = tl.maximum(queries, keys)
-            if ABOVE == 0:
-                if sentence % batch == batch - 1:
-                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-                    q_end, k_end = (member + 1) * room, (member + 1) * others_room
-                    _clear(q_grad_ptr, first + queries, q_end, q_stride, head, i, column, HEAD, BLOCK)
-                    _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
-                    _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
-            if (longest > ABOVE) & (longest <= BLOCK):
-                if PART == WIDTH:
-                    _backward(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr,
-                        k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
-                        q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
-                        out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, PART, BLOCK,
-                        CAUSAL, DROP, CURVE, LEARNED, PRECISION,
-                    )  # fmt: skip
-                else:
-                    _backward_in_parts(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr,
-                        k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride,
-                        q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride,
-                        out_stride, room, member, head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK,
-                        CAUSAL, DROP, CURVE, LEARNED, PRECISION,
-                    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- cross-entropy

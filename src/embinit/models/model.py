@@ -101,14 +101,11 @@ class Stack(nn.Module):
 
     def unbiased_output(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits without their bias, as wide as tensor cores like (an odd width costs them thrice), and the bias."""
-        weight = self._output_weight(values.dtype)
-        return torch.bmm(values, nn.functional.pad(weight, (0, -weight.shape[-1] % 8))), self.weights["output.bias"]
+        return torch.bmm(values, _widened(self._output_weight(values.dtype))), self.weights["output.bias"]
 
     def padded_output(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return the output layer's weight and bias, as wide as tensor cores like; what is beyond is never likely."""
-        weight, bias = self._output_weight(dtype), self.weights["output.bias"].to(dtype)
-        beyond = -weight.shape[-1] % 8
-        return nn.functional.pad(weight, (0, beyond)), nn.functional.pad(bias, (0, beyond), value=float("-inf"))
+        return _widened(self._output_weight(dtype)), _widened(self.weights["output.bias"].to(dtype), float("-inf"))
 
     def _output_weight(self, dtype: torch.dtype) -> Tensor:
         tied = self.architecture.tied
@@ -133,6 +130,11 @@ class Stack(nn.Module):
         reader = self.reader(step)
         values = reader.encode(self.embed("text", text, place, reader), place)
         return pooled(values, place, self.architecture.pooling)
+
+
+def _widened(outputs: Tensor, value: float = 0.0) -> Tensor:
+    """Return a weight or bias with columns added, to a multiple of eight."""
+    return nn.functional.pad(outputs, (0, -outputs.shape[-1] % 8), value=value)
 
 
 def _drawn(a: Architecture, sides: Sequence[str], members: Sequence[Member]) -> dict[str, Tensor]:

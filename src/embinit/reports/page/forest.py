@@ -8,7 +8,7 @@ from embinit.reports.page.elements import Html, element
 from embinit.reports.types import Difference, Metric
 from embinit.reports.words import signed
 
-WIDTH, HEIGHT, _EDGE = 132, 26, 14
+WIDTH, HEIGHT, _EDGE = 132, 26, 18
 
 
 class Forest:
@@ -28,7 +28,7 @@ class Forest:
     def axis(self) -> Html:
         """Return the axis with its ends and zero named, for the column's head."""
         names = [self._low, 0.0, self._high]
-        near = 0.2 * (self._high - self._low)
+        near = 0.3 * (self._high - self._low)
         shown = [value for value in names if value == 0 or abs(value) > near]
         return element(
             "svg",

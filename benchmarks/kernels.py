@@ -1,0 +1,50 @@
+"""Where a step's time goes: `python3 -m benchmarks.kernels PREPARED [--members 32] [--precision tf32] [--steps 20]`.
+
+PREPARED is a folder that `embinit prepare multi30k` wrote. On a card the list is of kernels, on a CPU of torch's operations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def main(arguments: Sequence[str]) -> int:
+    # Where nothing can be installed, the checkout is the package.
+    if find_spec("embinit") is None:
+        sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+    import torch
+
+    from benchmarks.cases import Case
+    from benchmarks.lockstep import kernel_times
+    from embinit.prepared.reading import open_prepared
+
+    parser = argparse.ArgumentParser(prog="python3 -m benchmarks.kernels", description=__doc__)
+    parser.add_argument("prepared", type=Path)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--precision", default="tf32")
+    parser.add_argument("--members", type=int, default=32)
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--heads", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--most", type=int, default=30, help="so many lines, the longest first")
+    given = parser.parse_args(arguments)
+    prepared = open_prepared(given.prepared)
+    source, target = (len(prepared.vocabularies[side]) for side in prepared.sides)
+    case = Case(
+        "embinit", str(given.prepared), (source, target), given.device, given.precision, given.members, given.dim,
+        given.heads, given.batch, given.steps,
+    )  # fmt: skip
+    found = kernel_times(case)
+    print(f"{sum(time for time, _ in found.values()) / 1000:.2f} ms a step")
+    for name, (time, launches) in sorted(found.items(), key=lambda one: -one[1][0])[: given.most]:
+        print(f"{time:9.1f} us {launches:7.1f}x  {name[:110]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,250 @@
+"""Attention in Triton over many short sentences of many members: a whole sentence of one head at a time."""
+# As in kernels.py: pointers end in _ptr, constants are capitals.
+# mypy: ignore-errors
+
+import triton
+import triton.language as tl
+
+from embinit.models.kernels import hashed_column, hashed_row, is_kept
+
+
+@triton.jit
+def _bend(curve_ptr, curve_stride, member, head, distance, CURVE: tl.constexpr):
+    """Return where what a head adds to scores stands for each distance; CURVE is the longest, to both sides."""
+    return curve_ptr + member * curve_stride + head * (2 * CURVE + 1) + distance + CURVE
+
+
+@triton.jit
+def _shares(
+    scores, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, threshold, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
+):  # fmt: skip
+    """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
+    distance = i[None, :] - i[:, None]
+    if CURVE:
+        scores += tl.load(_bend(curve_ptr, curve_stride, member, head, distance, CURVE))
+    allowed = (i < keys)[None, :] & (i < queries)[:, None]
+    if CAUSAL:
+        allowed = allowed & (distance <= 0)
+    scores = tl.where(allowed, scores, -1e38)
+    scores = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+    scores = tl.where(allowed, scores, 0.0)
+    total = tl.sum(scores, axis=1)
+    shares = scores / tl.where(total == 0, 1.0, total)[:, None]
+    kept = allowed
+    if DROP:
+        row = hashed_row(tl.load(own_ptr + member), (local + i) * heads + head)
+        kept = is_kept(row[:, None], hashed_column(i)[None, :], threshold)
+    return shares, kept
+
+
+@triton.jit
+def _places(first, length, stride, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
+    """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
+    column = start + tl.arange(0, PART)
+    at = (first + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
+    return at, (i < length)[:, None] & (column < HEAD)[None, :]
+
+
+@triton.jit
+def _part(
+    ptr, bias_ptr, first, length, stride, member, head, i, start,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
+):  # fmt: skip
+    """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
+    at, there = _places(first, length, stride, head, i, start, HEAD, PART)
+    values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
+    if BIAS:
+        column = start + tl.arange(0, PART)
+        bias = tl.load(bias_ptr + member * stride + head * HEAD + column, mask=column < HEAD, other=0.0)
+        values += bias[None, :]
+    return values, at, there
+
+
+@triton.jit
+def _forward(
+    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other,
+    queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    i = tl.arange(0, BLOCK)
+    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    for start in tl.static_range(0, WIDTH, PART):
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
+    shares, kept = _shares(
+        scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
+        threshold, i, CAUSAL, DROP, CURVE,
+    )  # fmt: skip
+    if DROP:
+        shares = tl.where(kept, shares * keep, 0.0)
+    for start in tl.static_range(0, WIDTH, PART):
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        out_at, there = _places(first, queries, out_stride, head, i, start, HEAD, PART)
+        tl.store(out_ptr + out_at, tl.dot(shares, v, input_precision=PRECISION), mask=there)
+
+
+@triton.jit
+def _backward(
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
+    curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride,
+    room, member, head, heads, scale, threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    i = tl.arange(0, BLOCK)
+    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, 0, BIAS, HEAD, PART)
+    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
+    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
+    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, 0, False, HEAD, PART)
+    scores = tl.dot(q, tl.trans(k), input_precision=PRECISION)
+    shares_grad = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
+    given, scores_grad = _score_grads(
+        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
+        curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
+    )  # fmt: skip
+    tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
+    tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
+    tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+
+
+@triton.jit
+def _backward_in_parts(
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
+    curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride,
+    room, member, head, heads, scale, threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """As _backward, where long sentences of wide heads do not fit the card's shared memory: read twice, part by part."""
+    i = tl.arange(0, BLOCK)
+    scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+    for start in tl.static_range(0, WIDTH, PART):
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
+    given, scores_grad = _score_grads(
+        scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
+        curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
+    )  # fmt: skip
+    for start in tl.static_range(0, WIDTH, PART):
+        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
+        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
+        tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
+        tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+
+
+@triton.jit
+def _score_grads(
+    scores, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr, curve_ptr,
+    curve_stride, scale, threshold, keep, i,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
+):  # fmt: skip
+    """Return the shares as values were given by them, and the gradient of the scores before their scale."""
+    shares, kept = _shares(
+        scores, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
+        threshold, i, CAUSAL, DROP, CURVE,
+    )  # fmt: skip
+    if DROP:
+        shares_grad = tl.where(kept, shares_grad * keep, 0.0)
+        given = tl.where(kept, shares * keep, 0.0)
+    else:
+        given = shares
+    inner = tl.sum(shares * shares_grad, axis=1)
+    scores_grad = shares * (shares_grad - inner[:, None])
+    if LEARNED:
+        both = (i < queries)[:, None] & (i < keys)[None, :]
+        distance = i[None, :] - i[:, None]
+        tl.atomic_add(_bend(curve_grad_ptr, curve_stride, member, head, distance, CURVE), scores_grad, mask=both)
+    return given, scores_grad * scale
+
+
+@triton.jit
+def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+    """Write zeros behind a member's last token: what stands there enters sums over places."""
+    for start in range(end, room, BLOCK):
+        at = (start + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
+        zeros = tl.zeros([BLOCK, column.shape[0]], dtype=tl.float32)
+        tl.store(out_ptr + at, zeros, mask=(start + i < room)[:, None] & (column < HEAD)[None, :])
+
+
+@triton.jit
+def attend_forward(
+    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_first_ptr, q_length_ptr, k_first_ptr,
+    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch,
+    heads, count, scale, threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    ABOVE: tl.constexpr, EACH: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Sentences of more than ABOVE and at most BLOCK tokens; the others belong to another launch."""
+    for turn in range(EACH):
+        work = tl.program_id(0) * EACH + turn
+        if work < count:
+            sentence = work // heads
+            head = work % heads
+            member = sentence // batch
+            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
+            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+            longest = tl.maximum(queries, keys)
+            if ABOVE == 0:
+                if sentence % batch == batch - 1:
+                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+                    _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
+            if (longest > ABOVE) & (longest <= BLOCK):
+                _forward(
+                    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr,
+                    v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head,
+                    heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
+                )  # fmt: skip
+
+
+@triton.jit
+def attend_backward(
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
+    curve_stride, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride,
+    k_stride, out_stride, room, others_room, batch, heads, count, scale, threshold, keep,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
+    ABOVE: tl.constexpr, EACH: tl.constexpr,
+    CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """As attend_forward."""
+    for turn in range(EACH):
+        work = tl.program_id(0) * EACH + turn
+        if work < count:
+            sentence = work // heads
+            head = work % heads
+            member = sentence // batch
+            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
+            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+            longest = tl.maximum(queries, keys)
+            if ABOVE == 0:
+                if sentence % batch == batch - 1:
+                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+                    q_end, k_end = (member + 1) * room, (member + 1) * others_room
+                    _clear(q_grad_ptr, first + queries, q_end, q_stride, head, i, column, HEAD, BLOCK)
+                    _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
+                    _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
+            if (longest > ABOVE) & (longest <= BLOCK):
+                if PART == WIDTH:
+                    _backward(
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr,
+                        curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
+                        q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep, BIAS,
+                        HEAD, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED, PRECISION,
+                    )  # fmt: skip
+                else:
+                    _backward_in_parts(
+                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr,
+                        curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
+                        q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep, BIAS,
+                        HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED, PRECISION,
+                    )  # fmt: skip
