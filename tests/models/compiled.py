@@ -16,16 +16,16 @@ from embinit.models import attention
 from embinit.models.fused import SIZES, SPAN, part
 
 _SINGLE = ("scale", "keep")
-_NUMBERS = ("first_ptr", "length_ptr", "own_ptr")
+_NUMBERS = ("first_ptr", "length_ptr", "own_ptr", "list_ptr", "count_ptr")
 #: of Multi30k with GloVe, MiniLM, T5, BERT, and twice that
 HEADS = (30, 48, 64, 96, 192)
 
 
-def shared(kernel: Any, size: int, warps: int, each: int, head: int) -> int:
+def shared(kernel: Any, size: int, warps: int, head: int) -> int:
     width = max(16, triton.next_power_of_2(head))
     fixed = {
-        "BIAS": True, "HEAD": head, "WIDTH": width, "PART": part(size, width), "BLOCK": size, "ABOVE": size // 2,
-        "EACH": each, "CAUSAL": True, "DROP": True, "CURVE": SPAN, "LEARNED": True, "PRECISION": "tf32",
+        "BIAS": True, "HEAD": head, "WIDTH": width, "PART": part(size, width), "BLOCK": size, "CAUSAL": True,
+        "DROP": True, "CURVE": SPAN, "LEARNED": True, "PRECISION": "tf32",
     }  # fmt: skip
     fixed = {name: value for name, value in fixed.items() if name in kernel.arg_names}
     kinds = {name: "constexpr" if name in fixed else _kind(name) for name in kernel.arg_names}
@@ -42,9 +42,9 @@ def _kind(name: str) -> str:
 
 if __name__ == "__main__":
     found = [
-        (kernel.__name__, size, head, shared(kernel, size, warps, each, head))
+        (kernel.__name__, size, head, shared(kernel, size, warps, head))
         for kernel in (attention.attend_forward, attention.attend_backward)
-        for size, warps, each in SIZES
+        for size, warps, _ in SIZES
         for head in HEADS
     ]
     print(json.dumps(found))

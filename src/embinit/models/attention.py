@@ -87,10 +87,23 @@ def _forward(
 
 
 @triton.jit
+def _give_grad(
+    grad_ptr, bias_grad_ptr, at, there, values, member, stride, head, start,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
+):  # fmt: skip
+    """Store the gradient of queries, keys or values, and add its sum over tokens to that of their bias."""
+    tl.store(grad_ptr + at, values, mask=there)
+    if BIAS:
+        column = start + tl.arange(0, PART)
+        own = bias_grad_ptr + member * stride + head * HEAD + column
+        tl.atomic_add(own, tl.sum(values, axis=0), mask=column < HEAD)
+
+
+@triton.jit
 def _backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
-    curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride,
-    room, member, head, heads, scale, threshold, keep,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
+    q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries,
+    keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -105,16 +118,19 @@ def _backward(
         scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
         curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
-    tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
-    tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
-    tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+    v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
+    _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, k_stride, head, 0, BIAS, HEAD, PART)
+    q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
+    _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, q_stride, head, 0, BIAS, HEAD, PART)
+    k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
+    _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, k_stride, head, 0, BIAS, HEAD, PART)
 
 
 @triton.jit
 def _backward_in_parts(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
-    curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride,
-    room, member, head, heads, scale, threshold, keep,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
+    q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries,
+    keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -137,9 +153,12 @@ def _backward_in_parts(
         q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
         k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
         grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
-        tl.store(v_grad_ptr + k_at, tl.dot(tl.trans(given), grad, input_precision=PRECISION), mask=those)
-        tl.store(q_grad_ptr + q_at, tl.dot(scores_grad, k, input_precision=PRECISION), mask=there)
-        tl.store(k_grad_ptr + k_at, tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION), mask=those)
+        v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
+        _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, k_stride, head, start, BIAS, HEAD, PART)
+        q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
+        _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, q_stride, head, start, BIAS, HEAD, PART)
+        k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
+        _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, k_stride, head, start, BIAS, HEAD, PART)
 
 
 @triton.jit
@@ -177,74 +196,90 @@ def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOC
 
 
 @triton.jit
+def sort_work(
+    list_ptr, count_ptr, q_length_ptr, k_length_ptr, sentences,
+    SMALLEST: tl.constexpr, SIZES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """List the sentences of each size, (SIZES, sentences), and count them, in one program; sizes double from SMALLEST on."""
+    for size in tl.static_range(SIZES):
+        above = -1 if size == 0 else SMALLEST << (size - 1)
+        found = 0
+        for start in range(0, sentences, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            inside = i < sentences
+            queries = tl.load(q_length_ptr + i, mask=inside, other=0)
+            longest = tl.maximum(queries, tl.load(k_length_ptr + i, mask=inside, other=0))
+            mine = (inside & (longest > above) & (longest <= SMALLEST << size)).to(tl.int32)
+            place = found + tl.cumsum(mine, axis=0) - 1
+            tl.store(list_ptr + size * sentences + place, i, mask=mine == 1)
+            found += tl.sum(mine, axis=0)
+        tl.store(count_ptr + size, found)
+
+
+@triton.jit
 def attend_forward(
-    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_first_ptr, q_length_ptr, k_first_ptr,
-    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch,
-    heads, count, scale, threshold, keep,
+    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr,
+    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room,
+    batch, heads, scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    ABOVE: tl.constexpr, EACH: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Sentences of more than ABOVE and at most BLOCK tokens; the others belong to another launch."""
-    for turn in range(EACH):
-        work = tl.program_id(0) * EACH + turn
-        if work < count:
-            sentence = work // heads
-            head = work % heads
-            member = sentence // batch
-            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
-            longest = tl.maximum(queries, keys)
-            if ABOVE == 0:
-                if sentence % batch == batch - 1:
-                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-                    _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
-            if (longest > ABOVE) & (longest <= BLOCK):
-                _forward(
-                    out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr,
-                    v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head,
-                    heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
-                )  # fmt: skip
+    """The listed sentences, of at most BLOCK tokens, head by head; programs take turns."""
+    count = tl.load(count_ptr) * heads
+    for work in range(tl.program_id(0), count, tl.num_programs(0)):
+        sentence = tl.load(list_ptr + work // heads)
+        head = work % heads
+        member = sentence // batch
+        queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
+        first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+        if sentence % batch == batch - 1:
+            i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+            _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
+        if tl.maximum(queries, keys) > 0:
+            _forward(
+                out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr,
+                first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
+                threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
+            )  # fmt: skip
 
 
 @triton.jit
 def attend_backward(
-    q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr,
-    curve_stride, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride,
-    k_stride, out_stride, room, others_room, batch, heads, count, scale, threshold, keep,
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
+    q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr, k_first_ptr,
+    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch, heads,
+    scale, threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
-    ABOVE: tl.constexpr, EACH: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """As attend_forward."""
-    for turn in range(EACH):
-        work = tl.program_id(0) * EACH + turn
-        if work < count:
-            sentence = work // heads
-            head = work % heads
-            member = sentence // batch
-            queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-            first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
-            longest = tl.maximum(queries, keys)
-            if ABOVE == 0:
-                if sentence % batch == batch - 1:
-                    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-                    q_end, k_end = (member + 1) * room, (member + 1) * others_room
-                    _clear(q_grad_ptr, first + queries, q_end, q_stride, head, i, column, HEAD, BLOCK)
-                    _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
-                    _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
-            if (longest > ABOVE) & (longest <= BLOCK):
-                if PART == WIDTH:
-                    _backward(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr,
-                        curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
-                        q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep, BIAS,
-                        HEAD, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED, PRECISION,
-                    )  # fmt: skip
-                else:
-                    _backward_in_parts(
-                        q_grad_ptr, k_grad_ptr, v_grad_ptr, curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr,
-                        curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries, keys,
-                        q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep, BIAS,
-                        HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED, PRECISION,
-                    )  # fmt: skip
+    count = tl.load(count_ptr) * heads
+    for work in range(tl.program_id(0), count, tl.num_programs(0)):
+        sentence = tl.load(list_ptr + work // heads)
+        head = work % heads
+        member = sentence // batch
+        queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
+        first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+        if sentence % batch == batch - 1:
+            i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+            q_end, k_end = (member + 1) * room, (member + 1) * others_room
+            _clear(q_grad_ptr, first + queries, q_end, q_stride, head, i, column, HEAD, BLOCK)
+            _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
+            _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
+        if tl.maximum(queries, keys) > 0:
+            if PART == WIDTH:
+                _backward(
+                    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr,
+                    curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
+                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member,
+                    head, heads, scale, threshold, keep, BIAS, HEAD, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED,
+                    PRECISION,
+                )  # fmt: skip
+            else:
+                _backward_in_parts(
+                    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr,
+                    curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
+                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member,
+                    head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED,
+                    PRECISION,
+                )  # fmt: skip

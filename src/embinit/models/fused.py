@@ -16,9 +16,9 @@ from embinit.models.packing import Layout
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Sizes of sentences that attention has a kernel for, its warps, and how many sentences a program looks at: most
-#: sentences are short, and few programs should start for the long ones. Where one is longer, plain attention serves.
-SIZES = ((16, 1, 1), (32, 2, 1), (64, 4, 8), (128, 8, 16))
+#: Sizes of sentences that attention has a kernel for, its warps, and how many programs a multiprocessor gets, which take
+#: sentences in turn. Where one is longer, plain attention serves.
+SIZES = ((16, 1, 32), (32, 2, 16), (64, 4, 4), (128, 8, 2))
 LONGEST = SIZES[-1][0]
 SPAN = LONGEST - 1  # the longest distance in such a sentence
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
@@ -208,17 +208,16 @@ class _Attend(torch.autograd.Function):
         queries, others, queries_bias, others_bias, _, curve = ctx.saved_tensors
         queries_grad = torch.empty_like(queries)
         others_grad = torch.empty_like(others) if others is not None else None
-        learned = ctx.needs_input_grad[8]
+        learned, dim = ctx.needs_input_grad[8], ctx.settings[-1]
+        # Sums over tokens are added up where the gradients are made; what is not asked for, nobody writes to.
+        biases = tuple(None if one is None else torch.zeros_like(one) for one in (queries_bias, others_bias))
+        sums = (queries_grad, queries_grad, queries_grad) if biases[0] is None else _three(biases[0], biases[1], dim)
         curve_grad = torch.zeros_like(curve) if learned else None
-        bent = queries_grad if curve_grad is None else curve_grad
-        grads = [*_three(queries_grad, others_grad, ctx.settings[-1]), bent, grad.contiguous()]
+        grads = [
+            *_three(queries_grad, others_grad, dim), *sums, queries_grad if curve_grad is None else curve_grad,
+            grad.contiguous(),
+        ]  # fmt: skip
         _attend(_attention().attend_backward, ctx.settings, grads, *ctx.saved_tensors, LEARNED=learned)
-        biases = (
-            queries_grad.sum(dim=1, dtype=torch.float32) if queries_bias is not None else None,
-            others_grad.sum(dim=1, dtype=torch.float32)
-            if others_grad is not None and others_bias is not None
-            else None,
-        )
         return queries_grad, others_grad, *biases, None, None, None, None, curve_grad, None, None
 
 
@@ -239,20 +238,39 @@ def _attend(
     head = dim // heads
     width = max(16, _power(head))
     longest = max(place.longest, there.longest)
-    above, count = 0, place.lengths.numel() * heads
+    listed, counts = _work(place, there)
     # One curve for all members has no step from one to the next.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
-    for size, warps, each in SIZES:
-        kernel[(-(-count // each),)](
-            *first, q, k, v, own, *curved, *place.for_kernels, *there.for_kernels, *biases, q.stride(1), k.stride(1),
-            dim, place.room, there.room, place.batch, heads, count, head**-0.5, threshold, keep,
-            BIAS=queries_bias is not None, HEAD=head, WIDTH=width, PART=part(size, width), BLOCK=size, ABOVE=above,
-            EACH=each, CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN, PRECISION=_precision(), num_warps=warps,
-            **more,
+    for number, (size, warps, programs) in enumerate(SIZES):
+        grid = (min(place.lengths.numel() * heads, programs * _processors(queries.device)),)
+        kernel[grid](
+            *first, q, k, v, own, *curved, listed[number], counts[number:], *place.for_kernels, *there.for_kernels,
+            *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, head**-0.5, threshold,
+            keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=width, PART=part(size, width), BLOCK=size,
+            CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN, PRECISION=_precision(), num_warps=warps, **more,
         )  # fmt: skip
         if size >= longest:
             return
-        above = size
+
+
+def _work(place: Layout, there: Layout) -> tuple[Tensor, Tensor]:
+    """Return the sentences of each size, (sizes, sentences), and how many they are, made once for two layouts."""
+    known = place.worked.get(id(there))
+    if known is None:
+        lengths, others = place.for_kernels[1], there.for_kernels[1]
+        listed = lengths.new_empty(len(SIZES), len(lengths))
+        counts = lengths.new_empty(len(SIZES))
+        _attention().sort_work[(1,)](
+            listed, counts, lengths, others, len(lengths), SMALLEST=SIZES[0][0], SIZES=len(SIZES), BLOCK=2048,
+            num_warps=8,
+        )  # fmt: skip
+        known = place.worked[id(there)] = (listed, counts)
+    return known
+
+
+@cache
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def part(size: int, width: int) -> int:
@@ -292,10 +310,10 @@ class _Entropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         logits, bias, totals, asked, there = ctx.saved_tensors
         # Nobody reads the logits again: their memory becomes the gradient's.
-        result = logits.detach()
+        result, block = logits.detach(), min(8192, _power(bias.shape[1]))
         _kernels().entropy_backward[(asked.numel(),)](
             result, bias, totals, asked, there, grad.contiguous(), asked.shape[1], logits.shape[-1], ctx.smoothing,
-            V=bias.shape[1], BLOCK=min(2048, _power(bias.shape[1])), num_warps=4,
+            V=bias.shape[1], BLOCK=block, num_warps=max(1, block // 512),
         )  # fmt: skip
         bias_grad = result.sum(dim=1, dtype=torch.float32)[:, : bias.shape[1]]
         return result, bias_grad, None, None, None

@@ -39,6 +39,8 @@ class Layout:
     longest: int
     #: blocks that were made for this and another layout, by the other's id
     paired: dict[int, tuple[Blocks, Blocks]] = field(default_factory=dict, repr=False, compare=False)
+    #: likewise, which sentences have which size, for kernels
+    worked: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def batch(self) -> int:
