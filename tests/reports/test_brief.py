@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from embinit.reports.brief import answered, cost, fall, is_open, section
+from embinit.reports.brief import answered, cost, is_open, section
 from embinit.reports.findings import findings
-from embinit.reports.shown import shown
 from embinit.reports.summary import summarize
 from embinit.reports.types import Summary
 from tests.reports import made
@@ -74,28 +74,28 @@ def test_an_open_question_is_a_file_in_open_that_has_results() -> None:
 
 
 def test_a_sweep_says_what_large_rows_cost() -> None:
-    (part,) = (block.part for block in shown(swept()))
-    said = fall(part)
-    found = re.fullmatch(r"from its best to 10 xavier loses (.+) BLEU and pretrained loses (.+) BLEU", said)
+    said = answered(swept())
+    found = re.search(r"; xavier from 0.1 to 10: (−[0-9.]+) BLEU \[(−[0-9.]+), (−[0-9.]+)\] \(one\)$", said)
     assert found is not None
-    assert [float(number) for number in found.groups()] == pytest.approx([8, 9], abs=0.5)
-    assert answered(swept()).endswith(said)
+    change, low, high = (float(number.replace("−", "-")) for number in found.groups())
+    assert low < change < high
+    assert change == pytest.approx(-8, abs=0.5)
 
 
 def test_several_sweeps_are_one_sentence() -> None:
     said = answered(swept(("a", "b", "c", "d", "e", "f")))
-    assert said.startswith("best at 0.1 in a (")
-    assert "and 2 more sweeps; from the best place to the largest, xavier in " in said
-    assert said.count("loses least") == 1
+    assert said.startswith("best at 0.1 in all 6 sweeps; xavier from 0.1 to 10: ")
+    assert [f"({name})" in said for name in "abcdef"] == [True] * 6
 
 
-def test_a_sweep_over_something_else_says_nothing_of_large_rows() -> None:
-    block, found = made.crossed(
-        {(x, "xavier"): 37.0 for x in ("1", "3")}, ("model.layers", "recipe"), sweep="model.layers"
-    )
-    (part,) = summarize(made.experiment(block), found).parts
-    assert part.sweep is not None
-    assert fall(part) == ""
+def test_sweeps_that_are_best_at_different_places_are_named() -> None:
+    whole = swept(("a", "b", "c", "d", "e", "f"))
+    rising = {place: -level for place, level in FALLING.items()}
+    block, found = made.crossed(rising, ("ratio", "recipe"), range(60, 64), name="other", sweep="ratio")
+    other = summarize(made.experiment(block, name="scale"), found).parts
+    said = answered(replace(whole, parts=(*other, *whole.parts)))
+    assert said.startswith("best at 10 in other (")
+    assert ", and 3 more sweeps; " in said
 
 
 def test_runs_of_two_reports_are_counted_once() -> None:

@@ -104,6 +104,15 @@ def test_what_is_not_run_is_no_choice_or_no_outcome() -> None:
     assert choice_table(()) is None
 
 
+def test_what_was_chosen_is_said_before_it_is_judged_but_not_before_all_were_run() -> None:
+    pairs = [pair(name, levels(wide=39.0), levels(wide=39.0)) for name in ("a", "b")]
+    first = [(blocks, {run.spec.key: found[run.spec.key] for run in blocks[0].runs}) for blocks, found in pairs]
+    label = "wide · rotary positions"
+    assert report(*first).answer == f"not judged on other seeds yet: {label} for a and {label} for b"
+    lacking = [(blocks, dict(list(found.items())[:-1])) for blocks, found in first]
+    assert "not judged" not in report(*lacking).answer
+
+
 def test_the_seeds_that_chose_do_not_judge() -> None:
     good = levels(wide=40.0)
     (one,) = report(pair("A", good, good, range(95, 105))).choices

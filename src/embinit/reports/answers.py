@@ -11,6 +11,7 @@ from embinit.reports.rows import LEVEL
 from embinit.reports.several import beaten
 from embinit.reports.types import Choice, Metric, Part, Row, Sweep
 from embinit.reports.words import fixed, interval, listed, plural, signed
+from embinit.statistics import pooled
 
 #: How many settings, recipes or lines a sentence names.
 _NAMED = 3
@@ -120,21 +121,37 @@ def _sweep_answer(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> str:
 
 def _optima(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> list[str]:
     """Return where each line of a sweep is best, the best line first, with its neighbours that are as good."""
-    by_label = {row.label: row for row in rows}
+    below = _below(rows, metric, sweep)
     texts = []
     for name, line in sweep.lines.items():
         best = max(line, key=lambda point: point.mean if metric.higher else -point.mean)
         place = line.index(best)
         low, high = place, place
-        while low > 0 and not beaten(by_label[best.label], by_label[line[low - 1].label], metric):
+        while low > 0 and line[low - 1].label not in below:
             low -= 1
-        while high < len(line) - 1 and not beaten(by_label[best.label], by_label[line[high + 1].label], metric):
+        while high < len(line) - 1 and line[high + 1].label not in below:
             high += 1
         text = f"{name} at {words.compact(best.x)} ({fixed(best.mean, metric.digits)} {metric.unit}"
         if low < high:
             text += f", {words.compact(line[low].x)} to {words.compact(line[high].x)} as good within noise"
         texts.append((best.mean if metric.higher else -best.mean, text + ")"))
     return [text for _, text in sorted(texts, key=lambda found: -found[0])]
+
+
+def _below(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> set[str]:
+    """Return the labels of places that are worse than the best of their line beyond noise: that within all of the sweep."""
+    by_label = {row.label: row for row in rows}
+    sign = 1 if metric.higher else -1
+    behind: dict[str, list[float]] = {}
+    for line in sweep.lines.values():
+        best = by_label[max(line, key=lambda point: sign * point.mean).label].scores
+        for point in line:
+            scores = by_label[point.label].scores
+            lost = [sign * (best[seed] - score) for seed, score in scores.items() if seed in best]
+            if scores is not best and lost:
+                behind[point.label] = lost
+    found = zip(behind, pooled(list(behind.values())), strict=True)
+    return {label for label, one in found if one.low is not None and one.low > 0}
 
 
 def _where_better(rows: Sequence[Row], sweep: Sweep) -> list[str]:

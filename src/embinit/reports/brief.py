@@ -8,16 +8,16 @@ from pathlib import PurePosixPath
 from embinit.reports import paper
 from embinit.reports.advice import headline
 from embinit.reports.again import busy
+from embinit.reports.falls import fall_sentence
 from embinit.reports.findings import VERDICTS, Case, Claim, Finding, holds, tallied
 from embinit.reports.markdown import sentence, text
-from embinit.reports.rows import difference
 from embinit.reports.shown import not_run, shown
 from embinit.reports.types import Part, Point, Summary
 from embinit.reports.verdicts import Trial
-from embinit.reports.words import compact, duration, fixed, interval, listed, plural, signed
+from embinit.reports.words import compact, duration, fixed, interval, plural, signed
 
-#: How many blocks and lines a sentence names.
-_BLOCKS, _LINES = 4, 3
+#: How many blocks a sentence names.
+_BLOCKS = 4
 
 
 def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
@@ -101,73 +101,29 @@ def answered(summary: Summary) -> str:
     swept = [one.part for one in shown(summary) if one.part.sweep is not None and one.part.sweep.lines]
     if not swept:
         return summary.answer
-    if len(shown(summary)) == 1:
-        return "; ".join(filter(None, (summary.answer, fall(swept[0]))))
-    best = [_optimum(part) for part in swept[:_BLOCKS]]
-    best += [f"and {plural(len(swept) - _BLOCKS, 'more sweep')}"] if len(swept) > _BLOCKS else []
-    return "; ".join([f"best at {', '.join(best)}", *_falls(swept)])
+    best = summary.answer if len(shown(summary)) == 1 else f"best at {_optima(swept)}"
+    return "; ".join(filter(None, (best, fall_sentence(swept, summary.baseline))))
 
 
-def _optimum(part: Part) -> str:
-    """Return where a sweep is best: place, block, line and mean."""
+def _optima(parts: Sequence[Part]) -> str:
+    """Return where several sweeps are best: one place where it is that of all, else each with its line and mean."""
+    found = [_optimum(part) for part in parts]
+    places = {point.x for point, _ in found}
+    if len(places) == 1:
+        return f"{compact(places.pop())} in all {len(parts)} sweeps"
+    said = [
+        f"{compact(point.x)} in {part.name} ({line}, {fixed(point.mean, part.metric.digits)} {part.metric.unit})"
+        for part, (point, line) in zip(parts[:_BLOCKS], found[:_BLOCKS], strict=True)
+    ]
+    return ", ".join([*said, *([f"and {plural(len(parts) - _BLOCKS, 'more sweep')}"] if len(parts) > _BLOCKS else [])])
+
+
+def _optimum(part: Part) -> tuple[Point, str]:
+    """Return the best place of a sweep, and its line."""
     assert part.sweep is not None
     sign = 1 if part.metric.higher else -1
     points = [(point, name) for name, line in part.sweep.lines.items() for point in line]
-    point, name = max(points, key=lambda one: sign * one[0].mean)
-    return f"{compact(point.x)} in {part.name} ({name}, {fixed(point.mean, part.metric.digits)} {part.metric.unit})"
-
-
-def _falls(parts: Sequence[Part]) -> list[str]:
-    """Return which lines of several sweeps over scale lose least and most to the largest place, for each unit."""
-    found: dict[str, list[tuple[float, str]]] = {}
-    for part in parts:
-        for name, loss in _losses(part).items():
-            found.setdefault(part.metric.unit, []).append((loss, f"{name} in {part.name}"))
-    said = [
-        f"{min(losses)[1]} loses least ({fixed(min(losses)[0], 1)} {unit}) and {max(losses)[1]} most "
-        f"({fixed(max(losses)[0], 1)} {unit})"
-        for unit, losses in found.items()
-        if len(losses) > 1
-    ]
-    return [f"from the best place to the largest, {', '.join(said)}"] if said else []
-
-
-def fall(part: Part) -> str:
-    """Return how much each line of a sweep over scale loses from its best place to the largest; empty for other sweeps."""
-    ends = _losses(part)
-    if not ends or part.sweep is None:
-        return ""
-    unit, digits = part.metric.unit, part.metric.digits
-    at = f"from its best to {compact(max(line[-1].x for line in part.sweep.lines.values()))}"
-    if len(ends) <= _LINES:
-        return f"{at} {listed([f'{name} loses {fixed(one, digits)} {unit}' for name, one in ends.items()])}"
-    least, most = min(ends, key=lambda name: ends[name]), max(ends, key=lambda name: ends[name])
-    return (
-        f"{at} {least} loses least ({fixed(ends[least], digits)} {unit}) and {most} most ({fixed(ends[most], digits)})"
-    )
-
-
-def _losses(part: Part) -> dict[str, float]:
-    """Return what each line loses that reaches the largest place of a sweep over scale."""
-    if part.sweep is None or part.sweep.name != "scale" or not part.sweep.lines:
-        return {}
-    largest = max(line[-1].x for line in part.sweep.lines.values())
-    return {
-        name: lost
-        for name, line in part.sweep.lines.items()
-        if line[-1].x == largest and (lost := _lost(part, line)) is not None
-    }
-
-
-def _lost(part: Part, line: Sequence[Point]) -> float | None:
-    """Return by how much the best place of a line is above its last, over the seeds that both have."""
-    if len(line) < 2:
-        return None
-    rows = {row.label: row for row in part.rows}
-    sign = 1 if part.metric.higher else -1
-    best = max(line, key=lambda point: sign * point.mean)
-    found = difference(rows[best.label].scores, rows[line[-1].label].scores, "", part.metric)
-    return None if found is None else sign * found.mean
+    return max(points, key=lambda one: sign * one[0].mean)
 
 
 def _left(summaries: Sequence[Summary]) -> list[str]:

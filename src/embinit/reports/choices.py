@@ -67,10 +67,14 @@ def _choice(part: Part, best: Row, held: Part) -> Choice:
 
 
 def choice_answer(made: Sequence[Choice], baselines: Sequence[Baseline]) -> str:
-    """Return how many of the chosen starts are better than all of their baselines on held-out seeds; empty for none."""
+    """Return how many of the chosen starts are better than all of their baselines on held-out seeds; empty for none.
+
+    Where none has been judged there, it says what was chosen from all that was to choose from.
+    """
     judged = [one for one in made if one.differences]
     if not judged:
-        return ""
+        chosen = [f"{one.label} for {one.block}" for one in made if one.complete]
+        return f"not judged on other seeds yet: {listed(chosen)}" if chosen else ""
     if len(judged) == 1:
         (one,) = judged
         outcome = {"better": "is better than", "worse": "is worse than"}.get(

@@ -15,6 +15,7 @@ from embinit.reports import words
 from embinit.reports.paper import is_recipe
 from embinit.reports.rows import Results, finished, grouped, varied_axes
 from embinit.reports.types import Curve, Point, Row, Sweep
+from embinit.statistics import pooled
 
 #: The order in which histories are offered; others follow.
 _FIRST = ("bleu", "accuracy", "valid loss", "train loss")
@@ -107,11 +108,12 @@ def _sweep(
 ) -> Sweep:
     made: dict[tuple[str, ...], list[Point]] = {}
     varied = [name for name in varied_axes(block) if name != block.sweep]
-    for row, x, line in zip(rows, xs, lines, strict=True):
-        if x is None or row.statistic is None:
+    there = [one for one in zip(rows, xs, lines, strict=True) if one[0].scores]
+    # A sweep has many places with few seeds each: σ is that within all of them.
+    for (row, x, line), found in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
+        if x is None:
             continue
         others = [words.setting(name, value) for name, value in row.axes if name in varied]
-        found = row.statistic
         parts = tuple(text for text in (line, *others) if text) or (block.name,)
         made.setdefault(parts, []).append(Point(x, found.mean, found.low, found.high, found.n, row.label))
     places = [point.x for line in made.values() for point in line]

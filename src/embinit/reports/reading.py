@@ -53,6 +53,11 @@ def explanation(summary: Summary) -> list[str]:
             "is better, or worse, than all of its baselines: it is the weakest of its marks. Of two baselines the one that "
             "is named later is compared with the other."
         )
+    if any(part.sweep is not None for part in summary.parts):
+        said.append(
+            "Sweeps have many places with few seeds each. Their bars, what size costs and which places are as good within "
+            "noise go by one σ, that within all places of a block."
+        )
     if summary.choices:
         said.append(
             "What is chosen is the start with the highest mean on its own few seeds, baselines aside. It is judged on other "

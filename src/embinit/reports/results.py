@@ -13,6 +13,7 @@ from embinit.reports import advice, beside, brief, grids, tables
 from embinit.reports.again import busy
 from embinit.reports.choices import choice_table
 from embinit.reports.compact import Compact, read_compact
+from embinit.reports.falls import fall_table
 from embinit.reports.figures import figures, names, remove_others
 from embinit.reports.findings import Case, Claim, Finding, findings, holds, tallied
 from embinit.reports.markdown import details, sentence, table, text
@@ -195,9 +196,7 @@ def _block(one: Shown, picture: str, alone: bool) -> list[str]:
     lines = [f"### {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
-    fell = brief.fall(part)
-    said = [*([] if alone else [sentence(part.answer)]), *([_ended(fell[:1].upper() + fell[1:])] if fell else [])]
-    lines += [text(" ".join(said)), ""] if said else []
+    lines += [] if alone else [text(sentence(part.answer)), ""]
     lines += [*_tables(part, folded=False), *_about(one)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
@@ -210,8 +209,10 @@ def _tables(part: Part, folded: bool) -> list[str]:
     if small is None:
         return [table(whole), "", *caption]
     added = [f"{text(_ended(small.caption))}", ""] if small.caption else []
+    fell = fall_table(part)
+    cost = [table(fell), "", text(_ended(fell.caption)), ""] if fell is not None else []
     longer = [table(whole), ""]
-    return [table(small), "", *caption, *added, *(longer if folded else details("Intervals and tests", longer))]
+    return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
 
 
 def _about(one: Shown) -> list[str]:

@@ -3,6 +3,7 @@
 from embinit.statistics.comparison import Comparison, compare, holm
 from embinit.statistics.intervals import Cell, cell
 from embinit.statistics.outputs import PairedBootstrap, paired_bootstrap
+from embinit.statistics.pooled import Pooled, pooled
 from embinit.statistics.power import detectable, floor_note, power_note, seeds_needed
 from embinit.statistics.shares import wilson
 
@@ -10,12 +11,14 @@ __all__ = [
     "Cell",
     "Comparison",
     "PairedBootstrap",
+    "Pooled",
     "cell",
     "compare",
     "detectable",
     "floor_note",
     "holm",
     "paired_bootstrap",
+    "pooled",
     "power_note",
     "seeds_needed",
     "wilson",

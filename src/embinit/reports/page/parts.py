@@ -185,7 +185,7 @@ def _charts(part: Part, place: int) -> list[Html]:
                 "sweep",
                 place,
                 f"{part.metric.label} against {part.sweep.name}",
-                "Points are means, bars 95 % intervals.",
+                "Points are means, bars 95 % intervals by the σ within all points.",
             )
         )
     if any(part.curves.values()) and part.sweep is None:
