@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
-from embinit.reports.brief import answered, cost, is_open, section
+from embinit.reports.brief import cost, is_open, section
 from embinit.reports.findings import findings
 from embinit.reports.summary import summarize
+from embinit.reports.sweeps import best_places
 from embinit.reports.types import Summary
 from tests.reports import made
 from tests.reports.test_verdicts import NARROW, WIDE, one
@@ -74,7 +74,7 @@ def test_an_open_question_is_a_file_in_open_that_has_results() -> None:
 
 
 def test_a_sweep_says_what_large_rows_cost() -> None:
-    said = answered(swept())
+    said = swept().answer
     found = re.search(r"; xavier from 0.1 to 10: (−[0-9.]+) BLEU \[(−[0-9.]+), (−[0-9.]+)\] \(one\)$", said)
     assert found is not None
     change, low, high = (float(number.replace("−", "-")) for number in found.groups())
@@ -83,19 +83,19 @@ def test_a_sweep_says_what_large_rows_cost() -> None:
 
 
 def test_several_sweeps_are_one_sentence() -> None:
-    said = answered(swept(("a", "b", "c", "d", "e", "f")))
+    said = swept(("a", "b", "c", "d", "e", "f")).answer
     assert said.startswith("best at 0.1 in all 6 sweeps; xavier from 0.1 to 10: ")
     assert [f"({name})" in said for name in "abcdef"] == [True] * 6
 
 
 def test_sweeps_that_are_best_at_different_places_are_named() -> None:
-    whole = swept(("a", "b", "c", "d", "e", "f"))
     rising = {place: -level for place, level in FALLING.items()}
-    block, found = made.crossed(rising, ("ratio", "recipe"), range(60, 64), name="other", sweep="ratio")
-    other = summarize(made.experiment(block, name="scale"), found).parts
-    said = answered(replace(whole, parts=(*other, *whole.parts)))
+    block, _ = made.crossed(rising, ("ratio", "recipe"), range(60, 64), name="other", sweep="ratio")
+    parts = swept(("a", "b", "c", "d", "e", "f")).parts
+    other = summarize(made.experiment(block, name="scale"), made.crossed(rising, ("ratio", "recipe"), range(60, 64))[1])
+    said = best_places((*other.parts, *parts))
     assert said.startswith("best at 10 in other (")
-    assert ", and 3 more sweeps; " in said
+    assert said.endswith(", and 3 more sweeps")
 
 
 def test_runs_of_two_reports_are_counted_once() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from embinit.reports.falls import fall_sentence, fall_table, falls
 from embinit.reports.markdown import markdown
+from embinit.reports.page import page
 from embinit.reports.results import document
 from embinit.reports.summary import summarize
 from embinit.reports.types import Part, Summary
@@ -94,3 +95,4 @@ def test_reports_show_it() -> None:
     summary = kinds()
     assert "against sinusoidal positions |" in document([summary])
     assert "against sinusoidal positions |" in markdown(summary)
+    assert "What size costs" in page(summary)

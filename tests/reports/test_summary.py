@@ -375,7 +375,7 @@ def test_a_sweep_of_two_names_has_colours_for_one_and_dashes_for_the_other() -> 
         "no positions · random": (3, 0),
         "no positions · meaning": (3, 1),
     }
-    assert summary.answer.endswith("sinusoidal positions · meaning is better than random at 0.1")
+    assert summary.parts[0].answer.endswith("sinusoidal positions · meaning is better than random at 0.1")
     assert summary.recipes["meaning"] == "meaning 0.1, meaning 1"
     assert len(summary.parts[0].shapes) == 3 * 2 * 2 * 2
 

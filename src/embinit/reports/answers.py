@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from embinit.experiments.experiment import Baseline
-from embinit.reports import several, words
+from embinit.reports import several
 from embinit.reports.choices import choice_answer, is_choosing
+from embinit.reports.falls import fall_sentence
 from embinit.reports.rows import LEVEL
 from embinit.reports.several import beaten
+from embinit.reports.sweeps import best_places, sweep_answer
 from embinit.reports.types import Choice, Metric, Part, Row, Sweep
 from embinit.reports.words import fixed, interval, listed, plural, signed
-from embinit.statistics import pooled
 
 #: How many settings, recipes or lines a sentence names.
 _NAMED = 3
@@ -26,7 +27,7 @@ def block_answer(
     if not any(row.statistic for row in rows):
         return "nothing has been run yet"
     if sweep is not None and sweep.lines:
-        return _sweep_answer(rows, metric, sweep)
+        return sweep_answer(rows, metric, sweep)
     if not several.is_plain(baselines):
         return several.block_answer(rows, metric, baselines)
     baseline = baselines[0].recipe
@@ -112,61 +113,6 @@ def _gain(row: Row, metric: Metric) -> float:
     return row.difference.mean if metric.higher else -row.difference.mean
 
 
-def _sweep_answer(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> str:
-    texts = _optima(rows, metric, sweep)[:_NAMED]
-    more = len(sweep.lines) - len(texts)
-    best = f"best: {', '.join(texts)}" + (f", and {plural(more, 'more line')}" if more > 0 else "")
-    return "; ".join([best, *_where_better(rows, sweep)])
-
-
-def _optima(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> list[str]:
-    """Return where each line of a sweep is best, the best line first, with its neighbours that are as good."""
-    below = _below(rows, metric, sweep)
-    texts = []
-    for name, line in sweep.lines.items():
-        best = max(line, key=lambda point: point.mean if metric.higher else -point.mean)
-        place = line.index(best)
-        low, high = place, place
-        while low > 0 and line[low - 1].label not in below:
-            low -= 1
-        while high < len(line) - 1 and line[high + 1].label not in below:
-            high += 1
-        text = f"{name} at {words.compact(best.x)} ({fixed(best.mean, metric.digits)} {metric.unit}"
-        if low < high:
-            text += f", {words.compact(line[low].x)} to {words.compact(line[high].x)} as good within noise"
-        texts.append((best.mean if metric.higher else -best.mean, text + ")"))
-    return [text for _, text in sorted(texts, key=lambda found: -found[0])]
-
-
-def _below(rows: Sequence[Row], metric: Metric, sweep: Sweep) -> set[str]:
-    """Return the labels of places that are worse than the best of their line beyond noise: that within all of the sweep."""
-    by_label = {row.label: row for row in rows}
-    sign = 1 if metric.higher else -1
-    behind: dict[str, list[float]] = {}
-    for line in sweep.lines.values():
-        best = by_label[max(line, key=lambda point: sign * point.mean).label].scores
-        for point in line:
-            scores = by_label[point.label].scores
-            lost = [sign * (best[seed] - score) for seed, score in scores.items() if seed in best]
-            if scores is not best and lost:
-                behind[point.label] = lost
-    found = zip(behind, pooled(list(behind.values())), strict=True)
-    return {label for label, one in found if one.low is not None and one.low > 0}
-
-
-def _where_better(rows: Sequence[Row], sweep: Sweep) -> list[str]:
-    """Return at which places of a sweep each line is better or worse than the baseline's."""
-    verdicts = {row.label: row.difference for row in rows if row.difference is not None}
-    said = []
-    for name, line in list(sweep.lines.items())[:_NAMED]:
-        for verdict in ("better", "worse"):
-            places = [p.x for p in line if p.label in verdicts and verdicts[p.label].verdict == verdict]
-            if places:
-                base = next(verdicts[p.label].baseline for p in line if p.label in verdicts)
-                said.append(f"{name} is {verdict} than {base} at {listed([words.compact(x) for x in places])}")
-    return said
-
-
 def counted(compared: Sequence[Row], baseline: str, what: str) -> str:
     """Return how often each recipe was better or worse than the baseline, the most helpful first; empty for none."""
     tallies: dict[str, list[int]] = {}
@@ -202,31 +148,28 @@ def _tallied(name: str, tally: list[int], baseline: str, what: str) -> str:
 def answer(parts: Sequence[Part], baselines: Sequence[Baseline], choices: Sequence[Choice] = ()) -> str:
     """Return what the whole experiment says: its one block's answer, or how often each recipe helped.
 
-    Where starts were chosen on seeds of their own, how these do on others comes first.
+    Where starts were chosen on seeds of their own, how these do on others comes first; then where sweeps are best, and over
+    scale what large rows cost.
     """
     shown = [part for part in parts if not part.missing and any(row.statistic for row in part.rows)]
     if not shown:
         return "nothing has been run yet" if parts and not all(part.missing for part in parts) else _not_run(parts)
+    swept = [part for part in shown if part.sweep is not None and part.sweep.lines]
+    cost = fall_sentence(swept, baselines[0].recipe)
     if len(shown) == 1:
-        return shown[0].answer
+        return "; ".join(filter(None, (shown[0].answer, cost)))
     names = [part.name for part in parts]
     judged = [part for part in shown if part.sweep is None and not is_choosing(part.name, names)]
-    swept = [part for part in shown if part.sweep is not None and part.sweep.lines]
-    said = [choice_answer(choices, baselines)]
-    if not any(said):  # else the tables tell what is in those blocks beside
+    said = [choice_answer(choices, baselines), best_places(swept) if swept else "", cost]
+    if not said[0]:  # else the tables tell what is in those blocks beside
         compared = [row for part in judged for row in part.rows if row.difference]
         plain = several.is_plain(baselines)
-        said = [counted(compared, baselines[0].recipe, "comparison") if plain else several.counted(judged, baselines)]
-    said += [f"{part.name}: best {_top(part)}" for part in swept[:4]]
-    said += [f"and {plural(len(swept) - 4, 'more sweep')}"] if len(swept) > 4 else []
+        said.append(
+            counted(compared, baselines[0].recipe, "comparison") if plain else several.counted(judged, baselines)
+        )
     if not any(said) and len(shown) > _NAMED:
         return f"none of {plural(len(shown), 'block')} has anything to compare with"
     return "; ".join(filter(None, said)) or "; ".join(f"{part.name}: {part.answer}" for part in shown)
-
-
-def _top(part: Part) -> str:
-    assert part.sweep is not None
-    return _optima(part.rows, part.metric, part.sweep)[0]
 
 
 def _not_run(parts: Sequence[Part]) -> str:

@@ -8,16 +8,12 @@ from pathlib import PurePosixPath
 from embinit.reports import paper
 from embinit.reports.advice import headline
 from embinit.reports.again import busy
-from embinit.reports.falls import fall_sentence
 from embinit.reports.findings import VERDICTS, Case, Claim, Finding, holds, tallied
 from embinit.reports.markdown import sentence, text
 from embinit.reports.shown import not_run, shown
-from embinit.reports.types import Part, Point, Summary
+from embinit.reports.types import Summary
 from embinit.reports.verdicts import Trial
-from embinit.reports.words import compact, duration, fixed, interval, plural, signed
-
-#: How many blocks a sentence names.
-_BLOCKS = 4
+from embinit.reports.words import duration, interval, plural, signed
 
 
 def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
@@ -25,7 +21,7 @@ def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed
     said = [text(cost(summaries))]
     said += [f"**{text(sentence(one.title))}** {text(_finding(one))}" for one in findings]
     said += [
-        f"**{text(sentence(one.title))}** {text(sentence(answered(one)))}"
+        f"**{text(sentence(one.title))}** {text(sentence(one.answer))}"
         for one in summaries
         if is_open(one) and shown(one)
     ]
@@ -94,36 +90,6 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
 
 def _capital(said: str) -> str:
     return said[:1].upper() + said[1:]
-
-
-def answered(summary: Summary) -> str:
-    """Return the answer of an experiment; of sweeps over scale, also what large rows cost."""
-    swept = [one.part for one in shown(summary) if one.part.sweep is not None and one.part.sweep.lines]
-    if not swept:
-        return summary.answer
-    best = summary.answer if len(shown(summary)) == 1 else f"best at {_optima(swept)}"
-    return "; ".join(filter(None, (best, fall_sentence(swept, summary.baseline))))
-
-
-def _optima(parts: Sequence[Part]) -> str:
-    """Return where several sweeps are best: one place where it is that of all, else each with its line and mean."""
-    found = [_optimum(part) for part in parts]
-    places = {point.x for point, _ in found}
-    if len(places) == 1:
-        return f"{compact(places.pop())} in all {len(parts)} sweeps"
-    said = [
-        f"{compact(point.x)} in {part.name} ({line}, {fixed(point.mean, part.metric.digits)} {part.metric.unit})"
-        for part, (point, line) in zip(parts[:_BLOCKS], found[:_BLOCKS], strict=True)
-    ]
-    return ", ".join([*said, *([f"and {plural(len(parts) - _BLOCKS, 'more sweep')}"] if len(parts) > _BLOCKS else [])])
-
-
-def _optimum(part: Part) -> tuple[Point, str]:
-    """Return the best place of a sweep, and its line."""
-    assert part.sweep is not None
-    sign = 1 if part.metric.higher else -1
-    points = [(point, name) for name, line in part.sweep.lines.items() for point in line]
-    return max(points, key=lambda one: sign * one[0].mean)
 
 
 def _left(summaries: Sequence[Summary]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embinit.reports import tables
+from embinit.reports.falls import fall_table
 from embinit.reports.markdown import sentence
 from embinit.reports.page.elements import Html, element, joined
 from embinit.reports.page.forest import Forest
@@ -217,6 +218,9 @@ def _figure(kind: str, place: int, title: str, about: str) -> Html:
 
 def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     made = []
+    fell = fall_table(part)
+    if fell is not None:
+        made.append(element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption)))
     if part.sweep is not None and any(part.curves.values()):
         about = "Mean over seeds, with a band of one σ to each side."
         made.append(_details("Training, epoch by epoch", _figure("curves", place, "", about)))
