@@ -173,3 +173,14 @@ def crossed(
                 found[one.key] = result(one, level + noise(str(values), seed))
     defaults: dict[str, Any] = {"score": "bleu", "split": "test"}
     return Block(str(fields.pop("name", "made")), tuple(runs), **{**defaults, **fields}), found
+
+
+def sweep_of(axis: str, values: dict[str, float]) -> tuple[Block, dict[str, Result]]:
+    """Return a block that sweeps an axis, and results near these levels."""
+    runs, found = [], {}
+    for name, level in values.items():
+        for seed in range(4):
+            made = spec(name if axis == "recipe" else f"normal std={name}", seed)
+            runs.append(Planned(made, ((axis, name),)))
+            found[made.key] = result(made, level + noise(name, seed))
+    return Block("sweep", tuple(runs), "bleu", "test", sweep=axis), found

@@ -9,7 +9,6 @@ import pytest
 from embinit.reports.brief import cost, is_open, section
 from embinit.reports.findings import findings
 from embinit.reports.summary import summarize
-from embinit.reports.sweeps import best_places
 from embinit.reports.types import Summary
 from tests.reports import made
 from tests.reports.test_verdicts import NARROW, WIDE, one
@@ -86,16 +85,6 @@ def test_several_sweeps_are_one_sentence() -> None:
     said = swept(("a", "b", "c", "d", "e", "f")).answer
     assert said.startswith("best at 0.1 in all 6 sweeps; xavier from 0.1 to 10: ")
     assert [f"({name})" in said for name in "abcdef"] == [True] * 6
-
-
-def test_sweeps_that_are_best_at_different_places_are_named() -> None:
-    rising = {place: -level for place, level in FALLING.items()}
-    block, _ = made.crossed(rising, ("ratio", "recipe"), range(60, 64), name="other", sweep="ratio")
-    parts = swept(("a", "b", "c", "d", "e", "f")).parts
-    other = summarize(made.experiment(block, name="scale"), made.crossed(rising, ("ratio", "recipe"), range(60, 64))[1])
-    said = best_places((*other.parts, *parts))
-    assert said.startswith("best at 10 in other (")
-    assert said.endswith(", and 3 more sweeps")
 
 
 def test_runs_of_two_reports_are_counted_once() -> None:

@@ -11,7 +11,6 @@ import pytest
 from embinit.reports.page import page
 from embinit.reports.summary import summarize
 from tests.reports import browser, made
-from tests.reports.test_summary import sweep_of
 from tests.reports.test_writers import hostile
 
 pytestmark = pytest.mark.long
@@ -39,7 +38,7 @@ def quiet(chromium: browser.Browser) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    block, other = made.block(), sweep_of("ratio", {"0.1": 36, "9": 29, "0.4": 38})
+    block, other = made.block(), made.sweep_of("ratio", {"0.1": 36, "9": 29, "0.4": 38})
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(page(summarize(made.experiment(block, other[0]), made.results(block) | other[1])), "utf-8")
     return path

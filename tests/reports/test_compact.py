@@ -61,6 +61,19 @@ def test_a_file_is_small_has_a_line_a_run_and_no_sentence(tmp_path: Path) -> Non
     assert json.loads(content)["embinit results"] == 1
 
 
+def test_a_sweep_leaves_its_histograms_behind_and_keeps_its_ratios(tmp_path: Path) -> None:
+    cells = {(x, "xavier"): 37.0 for x in ("0.1", "1")}
+    swept, found = made.crossed(cells, ("ratio", "recipe"), sweep="ratio")
+    for name, block in (("swept", swept), ("plain", replace(swept, sweep=""))):
+        write_compact(made.experiment(block), found, tmp_path / f"{name}.json")
+    swept_again, plain_again = (
+        read_compact(tmp_path / f"{name}.json").summary().parts[0] for name in ("swept", "plain")
+    )
+    assert all(shape.counts for shape in plain_again.shapes)
+    assert not any(shape.counts for shape in swept_again.shapes)
+    assert {shape.ratio for shape in swept_again.shapes} == {shape.ratio for shape in plain_again.shapes} != {None}
+
+
 def test_hostile_text_survives_a_small_file(tmp_path: Path) -> None:
     block = replace(made.block(HOSTILE), sources=((HOSTILE, HOSTILE),))
     asked = made.experiment(block, title=HOSTILE)

@@ -13,12 +13,11 @@ from embinit.reports.marks import Mark
 from embinit.reports.summary import summarize
 from tests.reports import made
 from tests.reports.test_page import contrast
-from tests.reports.test_summary import sweep_of
 from tests.reports.test_writers import hostile
 
 
 def test_curves_and_sweeps_are_drawn_the_same_each_time(tmp_path: Path) -> None:
-    block, other = made.block(), sweep_of("ratio", {"0.1": 36, "9": 29, "0.4": 38})
+    block, other = made.block(), made.sweep_of("ratio", {"0.1": 36, "9": 29, "0.4": 38})
     summary = summarize(made.experiment(block, other[0]), made.results(block) | other[1])
     written = figures(summary, tmp_path / "one")
     assert [path.name for path in written] == ["made-1-curves.svg", "made-2-sweep.svg"]
@@ -67,7 +66,7 @@ def test_settings_have_a_panel_each_and_names_once(tmp_path: Path) -> None:
 
 
 def test_a_sweep_over_ratios_has_its_marks_and_every_place_on_the_axis(tmp_path: Path) -> None:
-    block, found = sweep_of("ratio", {"0.03": 36, "9": 29, "0.385": 38})
+    block, found = made.sweep_of("ratio", {"0.03": 36, "9": 29, "0.385": 38})
     (part,) = summarize(made.experiment(block), found).parts
     sweep_figure(part, tmp_path / "x.svg", (Mark("Xavier's own", 0.38, 0.44), Mark("glove as it is", 9.2, 9.2)))
     text = (tmp_path / "x.svg").read_text("utf-8")
@@ -96,7 +95,7 @@ def test_blocks_without_runs_of_their_own_have_no_picture() -> None:
     found = made.results(block)
     found |= {key: one for key, one in made.results(gone).items() if one.spec.sides[0][1].recipe == "xavier"}
     assert names(summarize(made.experiment(gone, block), found)) == {2: "made-2-curves.svg"}
-    swept, scores = sweep_of("ratio", {"0.1": 36, "9": 29})
+    swept, scores = made.sweep_of("ratio", {"0.1": 36, "9": 29})
     (part,) = summarize(made.experiment(swept), scores).parts
     summary = summarize(made.experiment(swept), scores)
     assert names(summary) == {1: "made-1-sweep.svg"}

@@ -215,6 +215,13 @@ def test_random_rows_alone_do_not_make_a_block_that_lacks_its_vectors() -> None:
     assert summary.answer == "Multi30k, GloVe: not run: needs glove.840B.300d.txt"
 
 
+def test_a_block_of_random_rows_alone_is_shown_where_its_data_is_not() -> None:
+    block, found = made.crossed({(n, "xavier"): 37.0 for n in ("1", "3")}, ("model.layers", "recipe"))
+    (part,) = report(replace(block, missing="needs the data set"), results=found).parts
+    assert part.missing == ""
+    assert all(row.statistic for row in part.rows)
+
+
 def test_many_missing_blocks_are_one_caveat() -> None:
     blocks = [made.block(f"block {i}", missing=f"needs file {i}") for i in range(5)]
     assert report(*blocks, results={}).caveats == ("5 of 5 blocks are not run; each says what it needs",)
@@ -293,7 +300,7 @@ def test_several_blocks_are_counted() -> None:
     assert report(one, two).answer.startswith("pretrained_xavier is better than xavier in both comparisons; ")
 
 
-# ---------------------------------------------------------------- curves, sweeps, matrices, examples
+# ---------------------------------------------------------------- curves, matrices, examples
 
 
 def test_curves_are_means_with_a_sigma_to_each_side() -> None:
@@ -307,97 +314,6 @@ def test_curves_are_means_with_a_sigma_to_each_side() -> None:
     assert curve.mean[4] == pytest.approx(cell.mean)
     assert curve.high[4] == pytest.approx(cell.mean + cell.std)
     assert (curve.epochs, curve.seeds) == (tuple(range(1, 13)), 4)
-
-
-def sweep_of(axis: str, values: dict[str, float]) -> tuple[Block, dict[str, Result]]:
-    runs, found = [], {}
-    for name, level in values.items():
-        for seed in range(4):
-            spec = made.spec(name if axis == "recipe" else f"normal std={name}", seed)
-            runs.append(Planned(spec, ((axis, name),)))
-            found[spec.key] = made.result(spec, level + made.noise(name, seed))
-    return Block("sweep", tuple(runs), "bleu", "test", sweep=axis), found
-
-
-def test_a_sweep_over_a_number_is_drawn_against_it() -> None:
-    block, found = sweep_of("ratio", {"0.1": 36, "9": 29, "0.4": 38, "0.8": 37.9})
-    summary = report(block, results=found)
-    sweep = summary.parts[0].sweep
-    assert sweep is not None
-    assert sweep.logarithmic
-    assert sweep.axis.startswith("σ of the rows")
-    (line,) = sweep.lines.values()
-    assert [point.x for point in line] == [0.1, 0.4, 0.8, 9]
-    assert "0.4 to 0.8 as good within noise" in summary.answer
-
-
-def test_a_sweep_over_recipes_takes_the_number_that_they_give() -> None:
-    names = {
-        f"{start} | scale ratio={ratio}": 30.0 + i
-        for start in ("normal", "pretrained")
-        for i, ratio in enumerate((0.1, 1))
-    }
-    block, found = sweep_of("recipe", names)
-    sweep = report(block, results=found).parts[0].sweep
-    assert sweep is not None
-    assert {name: [point.x for point in line] for name, line in sweep.lines.items()} == {
-        "normal | scale": [0.1, 1.0],
-        "pretrained | scale": [0.1, 1.0],
-    }
-
-
-def test_a_sweep_over_named_recipes_takes_the_ratio_that_was_measured() -> None:
-    block, found = sweep_of("recipe", {"xavier": 37.0, "pretrained": 30.0})
-    sweep = report(block, results=found).parts[0].sweep
-    assert sweep is not None
-    assert {name: round(line[0].x, 3) for name, line in sweep.lines.items()} == {"xavier": 0.385, "pretrained": 9.259}
-
-
-def test_a_sweep_of_two_names_has_colours_for_one_and_dashes_for_the_other() -> None:
-    runs, found = [], {}
-    for positions in ("sinusoidal", "rotary", "none"):
-        for recipe, lift in (("random", 0.0), ("meaning", 1.0)):
-            for ratio in ("0.1", "1"):
-                for seed in range(6):
-                    spec = made.spec(f"{recipe} {ratio}", seed, positions=positions)
-                    runs.append(Planned(spec, (("model.positions", positions), ("recipe", recipe), ("ratio", ratio))))
-                    gain = lift if ratio == "0.1" else 0.0
-                    found[spec.key] = made.result(spec, 30 + gain + made.noise(f"{recipe}{ratio}{positions}", seed))
-    block = Block("positions", tuple(runs), "bleu", "test", sweep="ratio")
-    summary = report(block, results=found, baseline="random")
-    sweep = summary.parts[0].sweep
-    assert sweep is not None
-    assert sweep.looks == {
-        "sinusoidal positions · random": (1, 0),
-        "sinusoidal positions · meaning": (1, 1),
-        "rotary positions · random": (2, 0),
-        "rotary positions · meaning": (2, 1),
-        "no positions · random": (3, 0),
-        "no positions · meaning": (3, 1),
-    }
-    assert summary.parts[0].answer.endswith("sinusoidal positions · meaning is better than random at 0.1")
-    assert summary.recipes["meaning"] == "meaning 0.1, meaning 1"
-    assert len(summary.parts[0].shapes) == 3 * 2 * 2 * 2
-
-
-def test_a_sweep_over_tasks_is_drawn_against_their_rows_and_says_what_has_none() -> None:
-    runs, found = [], {}
-    for name, rows in (("m 1k", 1000), ("m 3k", None), ("all", None)):
-        for seed in range(3):
-            spec = made.spec("xavier", seed)
-            spec = replace(spec, task=replace(spec.task, rows=rows, pair=name))
-            runs.append(Planned(spec, (("task", name),)))
-            found[spec.key] = made.result(spec, 30 + made.noise(name, seed))
-    (part,) = report(Block("sizes", tuple(runs), "bleu", "test", sweep="task"), results=found).parts
-    assert part.sweep is not None
-    assert [point.x for line in part.sweep.lines.values() for point in line] == [1000, 3000]
-    assert part.notes == ("not in the chart, for there is no number to draw them at: all",)
-
-
-def test_a_sweep_over_words_is_a_table_alone() -> None:
-    runs = tuple(Planned(made.spec("xavier", 0, norm=norm), (("model.norm", norm),)) for norm in ("pre", "post"))
-    block = Block("norms", runs, "bleu", "test", sweep="model.norm")
-    assert report(block, results=made.results(block)).parts[0].sweep is None
 
 
 def test_matrices_are_those_of_each_recipe_beside_the_papers_sigma() -> None:

@@ -217,6 +217,15 @@ def sort_work(
 
 
 @triton.jit
+def _listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch):
+    """Return sentence, head, member, where its queries and keys begin and how many they are, of a piece of listed work."""
+    sentence = tl.load(list_ptr + work // heads)
+    first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+    queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
+    return sentence, work % heads, sentence // batch, first, other, queries, keys
+
+
+@triton.jit
 def attend_forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr,
     k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room,
@@ -227,11 +236,9 @@ def attend_forward(
     """The listed sentences, of at most BLOCK tokens, head by head; programs take turns."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
-        sentence = tl.load(list_ptr + work // heads)
-        head = work % heads
-        member = sentence // batch
-        queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-        first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+        sentence, head, member, first, other, queries, keys = _listed(
+            work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
+        )
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
@@ -255,11 +262,9 @@ def attend_backward(
     """As attend_forward."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
-        sentence = tl.load(list_ptr + work // heads)
-        head = work % heads
-        member = sentence // batch
-        queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
-        first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
+        sentence, head, member, first, other, queries, keys = _listed(
+            work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
+        )
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             q_end, k_end = (member + 1) * room, (member + 1) * others_room

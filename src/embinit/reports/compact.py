@@ -1,7 +1,7 @@
 """An experiment with its results as one small JSON file, to be committed; and back, into the same report.
 
-Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed; decoded outputs are not.
-One run is one line, so that a change shows as one.
+Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, for sweeps without their
+histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
             line: dict[str, Any] = {"axes": dict(planned.axes), "spec": _changes(base, spec)}
             result = results.get(planned.spec.key)
             if result is not None:
-                line |= _result(result, id(result) in first, makers, signatures)
+                # A sweep has a chart of its scores, and none of its matrices.
+                matrices = _without_histograms(result.matrices) if block.sweep else result.matrices
+                line |= _result(result, matrices if id(result) in first else {}, makers, signatures)
             made.append(line)
         about = {key: value for key, value in asdict(block).items() if key != "runs"}
         blocks.append({**about, "base": base, "runs": made})
@@ -138,7 +140,7 @@ def _spec(planned: Planned, results: Results) -> Spec:
     return planned.spec if result is None else result.spec
 
 
-def _result(result: Result, with_matrices: bool, makers: _Pool, signatures: _Pool) -> dict[str, Any]:
+def _result(result: Result, matrices: dict[str, Any], makers: _Pool, signatures: _Pool) -> dict[str, Any]:
     names = list(dict.fromkeys(name for record in result.history for name in record))
     run = {key: value for key, value in result.run.items() if key in ("device", "versions", "commit")}
     return {
@@ -146,7 +148,7 @@ def _result(result: Result, with_matrices: bool, makers: _Pool, signatures: _Poo
         "best_epoch": result.best_epoch,
         **({"diverged": True} if result.diverged else {}),
         "history": {name: [_rounded(record.get(name)) for record in result.history] for name in names},
-        **({"matrices": _rounded(result.matrices)} if with_matrices else {}),
+        **({"matrices": _rounded(matrices)} if matrices else {}),
         "signatures": signatures.place(result.signatures),
         "maker": makers.place(run),
         "seconds": _rounded(float(result.run.get("seconds") or 0)),

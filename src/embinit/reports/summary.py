@@ -76,9 +76,9 @@ def _part(
     metric = words.metric(block.score, block.split)
     swept = sweep(block, table, results, experiment.baseline)
     # Runs that came from elsewhere are shown even where the data to make more of them is not here.
-    # The baseline's alone are not this block's: random rows need no source, and so are every block's.
-    there = [row for row in table if row.scores or row.unscored]
-    missing = "" if any(not row.baseline for row in there) else block.missing
+    # The baseline's alone are not this block's, unless it has no others: random rows need no source, all blocks have them.
+    own = [row for row in table if not row.baseline] or table
+    missing = "" if any(row.scores or row.unscored for row in own) else block.missing
     done = [result for runs in grouped(block).values() for result in finished(runs, results)]
     return Part(
         name=block.name,

@@ -74,14 +74,14 @@ def best_places(parts: Sequence[Part]) -> str:
     found = [_optimum(part) for part in parts]
     places = {point.x for point, _ in found}
     if len(places) == 1:
-        return f"best at {words.compact(places.pop())} in all {len(parts)} sweeps"
+        every = "both sweeps" if len(parts) == 2 else f"all {len(parts)} sweeps"
+        return f"best at {words.compact(places.pop())} in {every}"
     said = [
         f"{words.compact(point.x)} in {part.name} ({line}, {fixed(point.mean, part.metric.digits)} {part.metric.unit})"
         for part, (point, line) in zip(parts[:_BLOCKS], found[:_BLOCKS], strict=True)
     ]
-    return "best at " + ", ".join(
-        [*said, *([f"and {plural(len(parts) - _BLOCKS, 'more sweep')}"] if len(parts) > _BLOCKS else [])]
-    )
+    said += [f"and {plural(len(parts) - _BLOCKS, 'more sweep')}"] if len(parts) > _BLOCKS else []
+    return f"best at {', '.join(said)}"
 
 
 def _optimum(part: Part) -> tuple[Point, str]:
