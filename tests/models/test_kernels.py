@@ -87,6 +87,21 @@ def test_kernels_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (found - expected).norm() <= 0.1 * expected.norm() + 1e-4
 
 
+def test_adam_is_torchs() -> None:
+    start, rate, betas, epsilon = torch.randn(3, 700, 2), torch.tensor(0.01), (0.9, 0.98), 1e-9
+    theirs, ours = start.clone().requires_grad_(), start.clone().requires_grad_()
+    adam = torch.optim.Adam([theirs], lr=0.01, betas=betas, eps=epsilon)
+    first, second, step = torch.zeros_like(start), torch.zeros_like(start), torch.tensor(0.0)
+    for _ in range(4):
+        theirs.grad = torch.randn_like(start)
+        theirs.grad[0] = 0.0
+        adam.step()
+        step += 1
+        fused.adam(ours, theirs.grad, first, second, step, rate, betas, epsilon)
+        torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=1e-7)
+    torch.testing.assert_close(second, adam.state[theirs]["exp_avg_sq"])
+
+
 def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:
     line = [sys.executable, "-m", "tests.models.compiled"]
     environment = {**os.environ, "TRITON_INTERPRET": "0"}

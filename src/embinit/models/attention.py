@@ -39,24 +39,24 @@ def _shares(
 
 
 @triton.jit
-def _places(first, length, stride, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
+def _places(first, length, STRIDE: tl.constexpr, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
     """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
     column = start + tl.arange(0, PART)
-    at = (first + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
+    at = (first + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
     return at, (i < length)[:, None] & (column < HEAD)[None, :]
 
 
 @triton.jit
 def _part(
-    ptr, bias_ptr, first, length, stride, member, head, i, start,
+    ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
-    at, there = _places(first, length, stride, head, i, start, HEAD, PART)
+    at, there = _places(first, length, STRIDE, head, i, start, HEAD, PART)
     values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
     if BIAS:
         column = start + tl.arange(0, PART)
-        bias = tl.load(bias_ptr + member * stride + head * HEAD + column, mask=column < HEAD, other=0.0)
+        bias = tl.load(bias_ptr + member * STRIDE + head * HEAD + column, mask=column < HEAD, other=0.0)
         values += bias[None, :]
     return values, at, there
 
@@ -64,15 +64,16 @@ def _part(
 @triton.jit
 def _forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other,
-    queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
+    queries, keys, Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr, room, member, head, heads, scale,
+    threshold, keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
     shares, kept = _shares(
         scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
@@ -81,21 +82,21 @@ def _forward(
     if DROP:
         shares = tl.where(kept, shares * keep, 0.0)
     for start in tl.static_range(0, WIDTH, PART):
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        out_at, there = _places(first, queries, out_stride, head, i, start, HEAD, PART)
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        out_at, there = _places(first, queries, DIM, head, i, start, HEAD, PART)
         tl.store(out_ptr + out_at, tl.dot(shares, v, input_precision=PRECISION), mask=there)
 
 
 @triton.jit
 def _give_grad(
-    grad_ptr, bias_grad_ptr, at, there, values, member, stride, head, start,
+    grad_ptr, bias_grad_ptr, at, there, values, member, STRIDE: tl.constexpr, head, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     """Store the gradient of queries, keys or values, and add its sum over tokens to that of their bias."""
     tl.store(grad_ptr + at, values, mask=there)
     if BIAS:
         column = start + tl.arange(0, PART)
-        own = bias_grad_ptr + member * stride + head * HEAD + column
+        own = bias_grad_ptr + member * STRIDE + head * HEAD + column
         tl.atomic_add(own, tl.sum(values, axis=0), mask=column < HEAD)
 
 
@@ -103,15 +104,16 @@ def _give_grad(
 def _backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries,
-    keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
+    keys, Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr, room, member, head, heads, scale, threshold,
+    keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
-    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, 0, BIAS, HEAD, PART)
-    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
-    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, 0, BIAS, HEAD, PART)
-    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, 0, False, HEAD, PART)
+    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, PART)
     scores = tl.dot(q, tl.trans(k), input_precision=PRECISION)
     shares_grad = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
     given, scores_grad = _score_grads(
@@ -119,18 +121,19 @@ def _backward(
         curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
-    _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, k_stride, head, 0, BIAS, HEAD, PART)
+    _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
     q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
-    _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, q_stride, head, 0, BIAS, HEAD, PART)
+    _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, 0, BIAS, HEAD, PART)
     k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
-    _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, k_stride, head, 0, BIAS, HEAD, PART)
+    _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
 
 
 @triton.jit
 def _backward_in_parts(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr, first, other, queries,
-    keys, q_stride, k_stride, out_stride, room, member, head, heads, scale, threshold, keep,
+    keys, Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr, room, member, head, heads, scale, threshold,
+    keep,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -139,26 +142,26 @@ def _backward_in_parts(
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
+        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
         shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
     given, scores_grad = _score_grads(
         scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
         curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     for start in tl.static_range(0, WIDTH, PART):
-        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, q_stride, member, head, i, start, BIAS, HEAD, PART)
-        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, k_stride, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, out_stride, member, head, i, start, False, HEAD, PART)
+        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
         v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
-        _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, k_stride, head, start, BIAS, HEAD, PART)
+        _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
         q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
-        _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, q_stride, head, start, BIAS, HEAD, PART)
+        _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, start, BIAS, HEAD, PART)
         k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
-        _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, k_stride, head, start, BIAS, HEAD, PART)
+        _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
 
 
 @triton.jit
@@ -187,10 +190,10 @@ def _score_grads(
 
 
 @triton.jit
-def _clear(out_ptr, end, room, stride, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+def _clear(out_ptr, end, room, STRIDE: tl.constexpr, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
     """Write zeros behind a member's last token: what stands there enters sums over places."""
     for start in range(end, room, BLOCK):
-        at = (start + i).to(tl.int64)[:, None] * stride + head * HEAD + column[None, :]
+        at = (start + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
         zeros = tl.zeros([BLOCK, column.shape[0]], dtype=tl.float32)
         tl.store(out_ptr + at, zeros, mask=(start + i < room)[:, None] & (column < HEAD)[None, :])
 
@@ -228,8 +231,9 @@ def _listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr
 @triton.jit
 def attend_forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr,
-    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room,
-    batch, heads, scale, threshold, keep,
+    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold,
+    keep,
+    Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -241,11 +245,11 @@ def attend_forward(
         )
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-            _clear(out_ptr, first + queries, (member + 1) * room, out_stride, head, i, column, HEAD, BLOCK)
+            _clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, BLOCK)
         if tl.maximum(queries, keys) > 0:
             _forward(
                 out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr,
-                first, other, queries, keys, q_stride, k_stride, out_stride, room, member, head, heads, scale,
+                first, other, queries, keys, Q_STRIDE, K_STRIDE, DIM, room, member, head, heads, scale,
                 threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, PRECISION,
             )  # fmt: skip
 
@@ -254,8 +258,8 @@ def attend_forward(
 def attend_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr, k_first_ptr,
-    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, q_stride, k_stride, out_stride, room, others_room, batch, heads,
-    scale, threshold, keep,
+    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold, keep,
+    Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -268,15 +272,15 @@ def attend_backward(
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             q_end, k_end = (member + 1) * room, (member + 1) * others_room
-            _clear(q_grad_ptr, first + queries, q_end, q_stride, head, i, column, HEAD, BLOCK)
-            _clear(k_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
-            _clear(v_grad_ptr, other + keys, k_end, k_stride, head, i, column, HEAD, BLOCK)
+            _clear(q_grad_ptr, first + queries, q_end, Q_STRIDE, head, i, column, HEAD, BLOCK)
+            _clear(k_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
+            _clear(v_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
         if tl.maximum(queries, keys) > 0:
             if PART == WIDTH:
                 _backward(
                     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr,
                     curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
-                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member,
+                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, Q_STRIDE, K_STRIDE, DIM, room, member,
                     head, heads, scale, threshold, keep, BIAS, HEAD, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED,
                     PRECISION,
                 )  # fmt: skip
@@ -284,7 +288,7 @@ def attend_backward(
                 _backward_in_parts(
                     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr,
                     curve_grad_ptr, grad_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr,
-                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, q_stride, k_stride, out_stride, room, member,
+                    k_bias_ptr, v_bias_ptr, first, other, queries, keys, Q_STRIDE, K_STRIDE, DIM, room, member,
                     head, heads, scale, threshold, keep, BIAS, HEAD, WIDTH, PART, BLOCK, CAUSAL, DROP, CURVE, LEARNED,
                     PRECISION,
                 )  # fmt: skip

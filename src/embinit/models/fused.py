@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ SPAN = LONGEST - 1  # the longest distance in such a sentence
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
 #: made of them; where there are more, they are read in parts of so many columns.
 _WHOLE, _PART = 8192, 32
+#: The registers that a thread may have where heads are narrow: what does not fit waits in the cache, but more programs run
+#: at once, and attention's wait for their numbers most of the time.
+_REGISTERS, _NARROW = 128, 32
 _ROWS = 16  # of a norm's backward pass that one program adds up
 
 
@@ -182,6 +186,42 @@ def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
     return out
 
 
+class _Turn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
+        out = torch.empty_like(values)
+        ctx.save_for_backward(cos, sin)
+        ctx.place = place
+        _turn(out, bias, values.contiguous(), bias, cos, sin, place, back=False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        cos, sin = ctx.saved_tensors
+        result, bias_grad = torch.empty_like(grad), torch.zeros(grad.shape[0], grad.shape[2], device=grad.device)
+        _turn(result, bias_grad, grad.contiguous(), bias_grad, cos, sin, ctx.place, back=True)
+        return result, bias_grad, None, None, None
+
+
+def _turn(
+    out: Tensor, bias_grad: Tensor, values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout, back: bool
+) -> None:
+    members, room, width = values.shape
+    _kernels().turn[(members, -(-room // _ROWS))](
+        out, bias_grad, values, bias, cos, sin, place.position, room, D=width // 3, HEAD=2 * cos.shape[1],
+        BLOCK=_power(width), ROWS=_ROWS, BACK=back,
+    )  # fmt: skip
+
+
+def turn(values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
+    """Return queries, keys and values beside each other with their bias, pairs of the first two turned by their position.
+
+    `cos` and `sin` are those of a head's pairs at each position, (length, head / 2).
+    """
+    out: Tensor = _Turn.apply(values, bias, cos, sin, place)  # type: ignore[no-untyped-call]
+    return out
+
+
 class _Attend(torch.autograd.Function):
     """Queries with keys and values beside each other; `others` None: all three beside each other."""
 
@@ -239,15 +279,17 @@ def _attend(
     width = max(16, _power(head))
     longest = max(place.longest, there.longest)
     listed, counts = _work(place, there)
+    limits = {"maxnreg": _REGISTERS} if width <= _NARROW else {}
     # One curve for all members has no step from one to the next.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
     for number, (size, warps, programs) in enumerate(SIZES):
         grid = (min(place.lengths.numel() * heads, programs * _processors(queries.device)),)
         kernel[grid](
             *first, q, k, v, own, *curved, listed[number], counts[number:], *place.for_kernels, *there.for_kernels,
-            *biases, q.stride(1), k.stride(1), dim, place.room, there.room, place.batch, heads, head**-0.5, threshold,
-            keep, BIAS=queries_bias is not None, HEAD=head, WIDTH=width, PART=part(size, width), BLOCK=size,
-            CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN, PRECISION=_precision(), num_warps=warps, **more,
+            *biases, place.room, there.room, place.batch, heads, head**-0.5, threshold, keep, Q_STRIDE=q.stride(1),
+            K_STRIDE=k.stride(1), DIM=dim, BIAS=queries_bias is not None, HEAD=head, WIDTH=width,
+            PART=part(size, width), BLOCK=size, CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN,
+            PRECISION=_precision(), num_warps=warps, **limits, **more,
         )  # fmt: skip
         if size >= longest:
             return
@@ -326,3 +368,14 @@ def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothin
     """
     out: Tensor = _Entropy.apply(logits, bias, asked, there, smoothing)  # type: ignore[no-untyped-call]
     return out
+
+
+def adam(
+    weight: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor,
+    betas: tuple[float, float], epsilon: float,
+) -> None:  # fmt: skip
+    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device."""
+    block, logs = 2048, map(math.log, betas)
+    _kernels().adam[(-(-weight.numel() // block),)](
+        weight.detach(), grad, first, second, step, rate, weight.numel(), *betas, *logs, epsilon, BLOCK=block
+    )

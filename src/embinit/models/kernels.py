@@ -202,6 +202,49 @@ def relu_backward(
     tl.atomic_add(bias_grad_ptr + member * D + column, bias_sum, mask=column < D)
 
 
+# ---------------------------------------------------------------- rotary positions
+
+
+@triton.jit
+def turn(
+    out_ptr, bias_grad_ptr, values_ptr, bias_ptr, cos_ptr, sin_ptr, positions_ptr, room,
+    D: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, BACK: tl.constexpr,
+):  # fmt: skip
+    """Queries, keys and values beside each other: add their bias and turn pairs of the first two by their position.
+
+    BACK turns gradients the other way, and adds up the bias's.
+    """
+    member = tl.program_id(0)
+    block = tl.program_id(1)
+    column = tl.arange(0, BLOCK)
+    there = column < 3 * D
+    turned = column < 2 * D
+    pair = column % HEAD // 2
+    sign = tl.where(column % 2 == 0, -1.0, 1.0)
+    if BACK:
+        sign = -sign
+    bias_sum = tl.zeros([BLOCK], dtype=tl.float32)
+    for i in range(ROWS):
+        local = block * ROWS + i
+        inside = column < tl.where(local < room, 3 * D, 0)
+        place = member * room + tl.minimum(local, room - 1)
+        at = place.to(tl.int64) * 3 * D
+        value = tl.load(values_ptr + at + column, mask=inside, other=0.0).to(tl.float32)
+        other = tl.load(values_ptr + at + (column ^ 1), mask=inside & turned, other=0.0).to(tl.float32)
+        if not BACK:
+            bias = bias_ptr + member * 3 * D
+            value += tl.load(bias + column, mask=inside, other=0.0)
+            other += tl.load(bias + (column ^ 1), mask=inside & turned, other=0.0)
+        angle = tl.load(positions_ptr + place) * (HEAD // 2) + pair
+        cos = tl.load(cos_ptr + angle, mask=inside & turned, other=1.0)
+        sin = tl.load(sin_ptr + angle, mask=inside & turned, other=0.0)
+        value = value * cos + sign * other * sin
+        tl.store(out_ptr + at + column, value, mask=inside)
+        bias_sum += value
+    if BACK:
+        tl.atomic_add(bias_grad_ptr + member * 3 * D + column, bias_sum, mask=there)
+
+
 # ---------------------------------------------------------------- cross-entropy
 
 
@@ -255,3 +298,28 @@ def entropy_backward(
         value += tl.load(bias + column, mask=inside, other=0.0)
         share = tl.exp(value - log_total) - smoothing / V - tl.where(column == asked, 1.0 - smoothing, 0.0)
         tl.store(base + column, tl.where(inside, share * grad, 0.0), mask=column < stride)
+
+
+# ---------------------------------------------------------------- Adam
+
+
+@triton.jit
+def adam(
+    weight_ptr, grad_ptr, first_ptr, second_ptr, step_ptr, rate_ptr, count, beta1, beta2, log_beta1, log_beta2, epsilon,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One step for all numbers of a weight; `step_ptr` has the number of this step, from 1 on."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    there = at < count
+    grad = tl.load(grad_ptr + at, mask=there, other=0.0)
+    first = tl.load(first_ptr + at, mask=there, other=0.0)
+    second = tl.load(second_ptr + at, mask=there, other=0.0)
+    weight = tl.load(weight_ptr + at, mask=there, other=0.0)
+    step = tl.load(step_ptr)
+    first = beta1 * first + (1 - beta1) * grad
+    second = beta2 * second + (1 - beta2) * grad * grad
+    size = tl.load(rate_ptr) / (1 - tl.exp(step * log_beta1))
+    root = tl.sqrt(second) / tl.sqrt(1 - tl.exp(step * log_beta2)) + epsilon
+    tl.store(first_ptr + at, first, mask=there)
+    tl.store(second_ptr + at, second, mask=there)
+    tl.store(weight_ptr + at, weight - size * first / root, mask=there)

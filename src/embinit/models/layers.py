@@ -111,18 +111,19 @@ class Reader:
     def _mixed(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
         """Return self-attention in the values' own format."""
         qkv, own = f"{name}.self.qkv", f"{name}.self"
-        if self.architecture.positions != "rotary" and self._kernels_serve(values, place, place):
-            together = product(values, self.weights, qkv)
-            return self._fused_attention(together, None, (self.weights[f"{qkv}.bias"], None), place, place, causal, own)
+        rotary = self.architecture.positions == "rotary"
+        if self._kernels_serve(values, place, place):
+            together, bias = product(values, self.weights, qkv), self.weights[f"{qkv}.bias"]
+            if rotary:
+                together = fused.turn(together, bias, *self.positions.turns, place)
+            biases = (None if rotary else bias, None)
+            return self._fused_attention(together, None, biases, place, place, causal, own)
         together = linear(values, self.weights, qkv)
-        if self.architecture.positions != "rotary":
+        if not rotary:
             return self._plain_attention(together, None, place, place, causal, own)
         queries, keys, content = together.chunk(3, dim=-1)
         queries, keys = self.positions.turned(queries, place.position), self.positions.turned(keys, place.position)
-        others = torch.cat((keys, content), dim=-1)
-        if self._kernels_serve(values, place, place):
-            return self._fused_attention(queries, others, (None, None), place, place, causal, own)
-        return self._plain_attention(queries, others, place, place, causal, own)
+        return self._plain_attention(queries, torch.cat((keys, content), dim=-1), place, place, causal, own)
 
     def _cross_attention(
         self, values: Tensor, name: str, place: Layout, memory: Tensor, memory_place: Layout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -44,14 +45,19 @@ class AttentionPositions:
     #: (heads,): slopes of ALiBi; empty for the others
     slopes: Tensor
 
+    @cached_property
+    def turns(self) -> tuple[Tensor, Tensor]:
+        """Return cosines and sines of rotary positions, (length, head / 2)."""
+        return self.angles.cos(), self.angles.sin()
+
     def turned(self, rows: Tensor, position: Tensor) -> Tensor:
         """Return queries or keys (members, tokens, dim) with pairs of numbers turned by their position (RoFormer)."""
         if self.architecture.positions != "rotary":
             return rows
-        angle = self.angles[position][:, :, None]  # (members, tokens, 1, head / 2)
+        # (members, tokens, 1, head / 2)
+        cos, sin = (table[position][:, :, None].to(rows.dtype) for table in self.turns)
         heads = rows.reshape(*rows.shape[:-1], self.architecture.heads, -1)
         first, second = heads[..., ::2], heads[..., 1::2]
-        cos, sin = angle.cos().to(rows.dtype), angle.sin().to(rows.dtype)
         turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1)
         return turned.flatten(-2).flatten(-2)
 
