@@ -12,8 +12,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from embinit.models import attention
-from embinit.models.fused import SIZES, SPAN, part
+from embinit.models import attention, tiles
+from embinit.models.fused import LONGEST, SIZES, TILE_OPTIONS, part, tile
 
 _SINGLE = ("scale", "keep")
 _NUMBERS = ("first_ptr", "length_ptr", "own_ptr", "list_ptr", "count_ptr")
@@ -21,16 +21,18 @@ _NUMBERS = ("first_ptr", "length_ptr", "own_ptr", "list_ptr", "count_ptr")
 HEADS = (30, 48, 64, 96, 192)
 
 
-def shared(kernel: Any, size: int, warps: int, head: int) -> int:
+def shared(kernel: Any, size: int, head: int, **options: int) -> int:
     width = max(16, triton.next_power_of_2(head))
+    dim = 8 * head
     fixed = {
-        "BIAS": True, "HEAD": head, "WIDTH": width, "PART": part(size, width), "BLOCK": size, "CAUSAL": True,
-        "DROP": True, "CURVE": SPAN, "LEARNED": True, "PRECISION": "tf32",
+        "Q_STRIDE": 3 * dim, "K_STRIDE": 3 * dim, "DIM": dim, "BIAS": True, "HEAD": head, "WIDTH": width,
+        "PART": part(size, width), "BLOCK": size, "TILE": tile(width), "CAUSAL": True, "DROP": True,
+        "CURVE": LONGEST - 1, "LEARNED": True, "PRECISION": "tf32",
     }  # fmt: skip
     fixed = {name: value for name, value in fixed.items() if name in kernel.arg_names}
     kinds = {name: "constexpr" if name in fixed else _kind(name) for name in kernel.arg_names}
     source = ASTSource(kernel, kinds, {(kernel.arg_names.index(name),): value for name, value in fixed.items()})
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     return int(made.metadata.shared)
 
 
@@ -41,10 +43,16 @@ def _kind(name: str) -> str:
 
 
 if __name__ == "__main__":
+    whole, in_tiles = (attention.attend_forward, attention.attend_backward), (tiles.tiles_forward, tiles.tiles_backward)
     found = [
-        (kernel.__name__, size, head, shared(kernel, size, warps, head))
-        for kernel in (attention.attend_forward, attention.attend_backward)
+        (kernel.__name__, size, head, shared(kernel, size, head, num_warps=warps))
+        for kernel in whole
         for size, warps, _ in SIZES
         for head in HEADS
+    ]
+    found += [
+        (kernel.__name__, 0, head, shared(kernel, 0, head, **TILE_OPTIONS))
+        for kernel in in_tiles
+        for head in (*HEADS, 512)
     ]
     print(json.dumps(found))

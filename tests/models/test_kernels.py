@@ -80,6 +80,22 @@ def test_wide_heads_are_read_in_parts(changes: dict[str, object], monkeypatch: p
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"positions": "rotary"}, {"positions": "alibi"}, {"positions": "relative"}, {"task": "classification"}],
+    ids=str,
+)
+def test_long_sentences_are_read_in_tiles(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is longer than 16 is long here: sentences of 18 and 20 have two tiles, the others none.
+    plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
+    monkeypatch.setattr(fused, "SIZES", fused.SIZES[:1])
+    monkeypatch.setattr(fused, "LONGEST", 16)
+    monkeypatch.setattr(fused, "_TILE", 16)
+    kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
+    for expected, found in zip(plain, kernels, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
 def test_kernels_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, kernels = (computed(monkeypatch, serve, dtype=torch.bfloat16) for serve in (False, True))
     for expected, found in zip(plain, kernels, strict=True):
@@ -108,5 +124,5 @@ def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:
     done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=600)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found) == 40
+    assert len(found) == 52
     assert {tuple(one) for one in found if one[3] > 232_448} == set()  # what a block of a Hopper card may have

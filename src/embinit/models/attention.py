@@ -1,4 +1,4 @@
-"""Attention in Triton over many short sentences of many members: a whole sentence of one head at a time."""
+"""Attention in Triton over short sentences of many members, a whole one of one head at a time; `tiles` has long ones."""
 # As in kernels.py: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
@@ -9,7 +9,7 @@ from embinit.models.kernels import hashed_column, hashed_row, is_kept
 
 
 @triton.jit
-def _bend(curve_ptr, curve_stride, member, head, distance, CURVE: tl.constexpr):
+def bend(curve_ptr, curve_stride, member, head, distance, CURVE: tl.constexpr):
     """Return where what a head adds to scores stands for each distance; CURVE is the longest, to both sides."""
     return curve_ptr + member * curve_stride + head * (2 * CURVE + 1) + distance + CURVE
 
@@ -22,7 +22,7 @@ def _shares(
     """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
     distance = i[None, :] - i[:, None]
     if CURVE:
-        scores += tl.load(_bend(curve_ptr, curve_stride, member, head, distance, CURVE))
+        scores += tl.load(bend(curve_ptr, curve_stride, member, head, distance, CURVE))
     allowed = (i < keys)[None, :] & (i < queries)[:, None]
     if CAUSAL:
         allowed = allowed & (distance <= 0)
@@ -39,7 +39,7 @@ def _shares(
 
 
 @triton.jit
-def _places(first, length, STRIDE: tl.constexpr, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
+def places(first, length, STRIDE: tl.constexpr, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
     """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
     column = start + tl.arange(0, PART)
     at = (first + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
@@ -47,12 +47,12 @@ def _places(first, length, STRIDE: tl.constexpr, head, i, start, HEAD: tl.conste
 
 
 @triton.jit
-def _part(
+def part(
     ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
-    at, there = _places(first, length, STRIDE, head, i, start, HEAD, PART)
+    at, there = places(first, length, STRIDE, head, i, start, HEAD, PART)
     values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
     if BIAS:
         column = start + tl.arange(0, PART)
@@ -72,8 +72,8 @@ def _forward(
     i = tl.arange(0, BLOCK)
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        q, _, _ = part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
     shares, kept = _shares(
         scores * scale, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
@@ -82,13 +82,13 @@ def _forward(
     if DROP:
         shares = tl.where(kept, shares * keep, 0.0)
     for start in tl.static_range(0, WIDTH, PART):
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        out_at, there = _places(first, queries, DIM, head, i, start, HEAD, PART)
+        v, _, _ = part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        out_at, there = places(first, queries, DIM, head, i, start, HEAD, PART)
         tl.store(out_ptr + out_at, tl.dot(shares, v, input_precision=PRECISION), mask=there)
 
 
 @triton.jit
-def _give_grad(
+def give_grad(
     grad_ptr, bias_grad_ptr, at, there, values, member, STRIDE: tl.constexpr, head, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
@@ -110,10 +110,10 @@ def _backward(
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     i = tl.arange(0, BLOCK)
-    q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
-    k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
-    v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
-    grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, PART)
+    q, q_at, there = part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    k, k_at, those = part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    v, _, _ = part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, 0, BIAS, HEAD, PART)
+    grad, _, _ = part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, PART)
     scores = tl.dot(q, tl.trans(k), input_precision=PRECISION)
     shares_grad = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
     given, scores_grad = _score_grads(
@@ -121,11 +121,11 @@ def _backward(
         curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
-    _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
+    give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
     q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
-    _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, 0, BIAS, HEAD, PART)
+    give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, 0, BIAS, HEAD, PART)
     k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
-    _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
+    give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, 0, BIAS, HEAD, PART)
 
 
 @triton.jit
@@ -142,26 +142,26 @@ def _backward_in_parts(
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     for start in tl.static_range(0, WIDTH, PART):
-        q, _, _ = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        k, _, _ = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        q, _, _ = part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, _, _ = part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-        v, _, _ = _part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
+        v, _, _ = part(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
         shares_grad = tl.dot(grad, tl.trans(v), shares_grad, input_precision=PRECISION)
     given, scores_grad = _score_grads(
         scores * scale, shares_grad, first, queries, keys, room, member, head, heads, own_ptr, curve_grad_ptr,
         curve_ptr, curve_stride, scale, threshold, keep, i, CAUSAL, DROP, CURVE, LEARNED,
     )  # fmt: skip
     for start in tl.static_range(0, WIDTH, PART):
-        q, q_at, there = _part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        k, k_at, those = _part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
-        grad, _, _ = _part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
+        q, q_at, there = part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        k, k_at, those = part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, i, start, BIAS, HEAD, PART)
+        grad, _, _ = part(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, start, False, HEAD, PART)
         v_grad = tl.dot(tl.trans(given), grad, input_precision=PRECISION)
-        _give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
+        give_grad(v_grad_ptr, v_bias_grad_ptr, k_at, those, v_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
         q_grad = tl.dot(scores_grad, k, input_precision=PRECISION)
-        _give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, start, BIAS, HEAD, PART)
+        give_grad(q_grad_ptr, q_bias_grad_ptr, q_at, there, q_grad, member, Q_STRIDE, head, start, BIAS, HEAD, PART)
         k_grad = tl.dot(tl.trans(scores_grad), q, input_precision=PRECISION)
-        _give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
+        give_grad(k_grad_ptr, k_bias_grad_ptr, k_at, those, k_grad, member, K_STRIDE, head, start, BIAS, HEAD, PART)
 
 
 @triton.jit
@@ -185,12 +185,12 @@ def _score_grads(
     if LEARNED:
         both = (i < queries)[:, None] & (i < keys)[None, :]
         distance = i[None, :] - i[:, None]
-        tl.atomic_add(_bend(curve_grad_ptr, curve_stride, member, head, distance, CURVE), scores_grad, mask=both)
+        tl.atomic_add(bend(curve_grad_ptr, curve_stride, member, head, distance, CURVE), scores_grad, mask=both)
     return given, scores_grad * scale
 
 
 @triton.jit
-def _clear(out_ptr, end, room, STRIDE: tl.constexpr, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+def clear(out_ptr, end, room, STRIDE: tl.constexpr, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
     """Write zeros behind a member's last token: what stands there enters sums over places."""
     for start in range(end, room, BLOCK):
         at = (start + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
@@ -203,7 +203,10 @@ def sort_work(
     list_ptr, count_ptr, q_length_ptr, k_length_ptr, sentences,
     SMALLEST: tl.constexpr, SIZES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """List the sentences of each size, (SIZES, sentences), and count them, in one program; sizes double from SMALLEST on."""
+    """List the sentences of each size, (SIZES, sentences), and count them, in one program.
+
+    Sizes double from SMALLEST on; the last has whatever is longer.
+    """
     for size in tl.static_range(SIZES):
         above = -1 if size == 0 else SMALLEST << (size - 1)
         found = 0
@@ -212,7 +215,10 @@ def sort_work(
             inside = i < sentences
             queries = tl.load(q_length_ptr + i, mask=inside, other=0)
             longest = tl.maximum(queries, tl.load(k_length_ptr + i, mask=inside, other=0))
-            mine = (inside & (longest > above) & (longest <= SMALLEST << size)).to(tl.int32)
+            mine = inside & (longest > above)
+            if size < SIZES - 1:
+                mine = mine & (longest <= SMALLEST << size)
+            mine = mine.to(tl.int32)
             place = found + tl.cumsum(mine, axis=0) - 1
             tl.store(list_ptr + size * sentences + place, i, mask=mine == 1)
             found += tl.sum(mine, axis=0)
@@ -220,7 +226,7 @@ def sort_work(
 
 
 @triton.jit
-def _listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch):
+def listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch):
     """Return sentence, head, member, where its queries and keys begin and how many they are, of a piece of listed work."""
     sentence = tl.load(list_ptr + work // heads)
     first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
@@ -240,12 +246,12 @@ def attend_forward(
     """The listed sentences, of at most BLOCK tokens, head by head; programs take turns."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
-        sentence, head, member, first, other, queries, keys = _listed(
+        sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-            _clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, BLOCK)
+            clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, BLOCK)
         if tl.maximum(queries, keys) > 0:
             _forward(
                 out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, q_bias_ptr, k_bias_ptr, v_bias_ptr,
@@ -266,15 +272,15 @@ def attend_backward(
     """As attend_forward."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
-        sentence, head, member, first, other, queries, keys = _listed(
+        sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             q_end, k_end = (member + 1) * room, (member + 1) * others_room
-            _clear(q_grad_ptr, first + queries, q_end, Q_STRIDE, head, i, column, HEAD, BLOCK)
-            _clear(k_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
-            _clear(v_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
+            clear(q_grad_ptr, first + queries, q_end, Q_STRIDE, head, i, column, HEAD, BLOCK)
+            clear(k_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
+            clear(v_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
         if tl.maximum(queries, keys) > 0:
             if PART == WIDTH:
                 _backward(

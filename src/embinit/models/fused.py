@@ -17,17 +17,19 @@ from embinit.models.packing import Layout
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Sizes of sentences that attention has a kernel for, its warps, and how many programs a multiprocessor gets, which take
-#: sentences in turn. Where one is longer, plain attention serves.
+#: Sizes of sentences that attention takes as a whole, its warps, and how many programs a multiprocessor gets, which take
+#: sentences in turn. Longer ones are taken in tiles.
 SIZES = ((16, 1, 32), (32, 2, 16), (64, 4, 4), (128, 8, 2))
 LONGEST = SIZES[-1][0]
-SPAN = LONGEST - 1  # the longest distance in such a sentence
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
 #: made of them; where there are more, they are read in parts of so many columns.
 _WHOLE, _PART = 8192, 32
+#: Tokens of a tile at most, how many programs a multiprocessor gets, and the widest head that tiles have room for.
+_TILE, _TILE_PROGRAMS, _WIDEST = 64, 2, 512
+TILE_OPTIONS = {"num_warps": 4, "num_stages": 1}
 #: The registers that a thread may have where heads are narrow: what does not fit waits in the cache, but more programs run
 #: at once, and attention's wait for their numbers most of the time.
-_REGISTERS, _NARROW = 128, 32
+_REGISTERS, _NARROW = 168, 32
 _ROWS = 16  # of a norm's backward pass that one program adds up
 
 
@@ -53,6 +55,13 @@ def _attention() -> ModuleType:
     from embinit.models import attention
 
     return attention
+
+
+@cache
+def _tiles() -> ModuleType:
+    from embinit.models import tiles
+
+    return tiles
 
 
 def _power(count: int) -> int:
@@ -238,14 +247,17 @@ class _Attend(torch.autograd.Function):
         out = queries.new_empty(*queries.shape[:2], dim)
         curve = curve.contiguous() if curve is not None else None
         tensors = (queries, others, queries_bias, others_bias, own, curve)
-        ctx.save_for_backward(*tensors)
         ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
-        _attend(_attention().attend_forward, ctx.settings, [out], *tensors)
+        # What becomes of long sentences, and the log of each query's sum over keys, their backward pass reads again.
+        total = out.new_empty(*out.shape[:2], heads, dtype=torch.float32) if _longest(place, there) > LONGEST else None
+        _attend(("forward", [out], [total]), ctx.settings, *tensors)
+        ctx.save_for_backward(*tensors, *((None, None) if total is None else (out, total)))
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        queries, others, queries_bias, others_bias, _, curve = ctx.saved_tensors
+        *tensors, out, total = ctx.saved_tensors
+        queries, others, queries_bias, others_bias, _, curve = tensors
         queries_grad = torch.empty_like(queries)
         others_grad = torch.empty_like(others) if others is not None else None
         learned, dim = ctx.needs_input_grad[8], ctx.settings[-1]
@@ -257,7 +269,7 @@ class _Attend(torch.autograd.Function):
             *_three(queries_grad, others_grad, dim), *sums, queries_grad if curve_grad is None else curve_grad,
             grad.contiguous(),
         ]  # fmt: skip
-        _attend(_attention().attend_backward, ctx.settings, grads, *ctx.saved_tensors, LEARNED=learned)
+        _attend(("backward", grads, [out, total]), ctx.settings, *tensors, LEARNED=learned)
         return queries_grad, others_grad, *biases, None, None, None, None, curve_grad, None, None
 
 
@@ -269,30 +281,49 @@ def _three(queries: Tensor, others: Tensor | None, dim: int) -> tuple[Tensor, Te
 
 
 def _attend(
-    kernel: Any, settings: tuple[Any, ...], first: list[Tensor], queries: Tensor, others: Tensor | None,
-    queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, curve: Tensor | None, **more: Any,
+    way: tuple[str, list[Tensor], list[Tensor | None]], settings: tuple[Any, ...], queries: Tensor,
+    others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, curve: Tensor | None,
+    **more: Any,
 ) -> None:  # fmt: skip
+    """Run the kernels of a way, forward or backward, with what it writes and reads first, and what tiles do besides."""
+    name, first, besides = way
     place, there, heads, causal, threshold, keep, drop, dim = settings
     q, k, v = _three(queries, others, dim)
     biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
     head = dim // heads
     width = max(16, _power(head))
-    longest = max(place.longest, there.longest)
+    longest = _longest(place, there)
     listed, counts = _work(place, there)
-    limits = {"maxnreg": _REGISTERS} if width <= _NARROW else {}
     # One curve for all members has no step from one to the next.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
+    lines = (*place.for_kernels, *there.for_kernels, *biases)
+    numbers = (place.room, there.room, place.batch, heads, head**-0.5, threshold, keep)
+    constants = {
+        "Q_STRIDE": q.stride(1), "K_STRIDE": k.stride(1), "DIM": dim, "BIAS": queries_bias is not None, "HEAD": head,
+        "WIDTH": width, "CAUSAL": causal, "DROP": drop, "CURVE": 0 if curve is None else curve.shape[-1] // 2,
+        "PRECISION": _precision(), **more,
+    }  # fmt: skip
+
+    def grid(programs: int) -> tuple[int]:
+        return (min(place.lengths.numel() * heads, programs * _processors(queries.device)),)
+
+    limits = {"maxnreg": _REGISTERS} if width <= _NARROW else {}
+    whole = getattr(_attention(), f"attend_{name}")
     for number, (size, warps, programs) in enumerate(SIZES):
-        grid = (min(place.lengths.numel() * heads, programs * _processors(queries.device)),)
-        kernel[grid](
-            *first, q, k, v, own, *curved, listed[number], counts[number:], *place.for_kernels, *there.for_kernels,
-            *biases, place.room, there.room, place.batch, heads, head**-0.5, threshold, keep, Q_STRIDE=q.stride(1),
-            K_STRIDE=k.stride(1), DIM=dim, BIAS=queries_bias is not None, HEAD=head, WIDTH=width,
-            PART=part(size, width), BLOCK=size, CAUSAL=causal, DROP=drop, CURVE=0 if curve is None else SPAN,
-            PRECISION=_precision(), num_warps=warps, **limits, **more,
+        whole[grid(programs)](
+            *first, q, k, v, own, *curved, listed[number], counts[number:], *lines, *numbers, PART=part(size, width),
+            BLOCK=size, num_warps=warps, **limits, **constants,
         )  # fmt: skip
         if size >= longest:
             return
+    getattr(_tiles(), f"tiles_{name}")[grid(_TILE_PROGRAMS)](
+        *first, *besides, q, k, v, own, *curved, listed[-1], counts[-1:], *lines, *numbers, TILE=tile(width),
+        **TILE_OPTIONS, **constants,
+    )  # fmt: skip
+
+
+def _longest(place: Layout, there: Layout) -> int:
+    return max(place.longest, there.longest)
 
 
 def _work(place: Layout, there: Layout) -> tuple[Tensor, Tensor]:
@@ -300,11 +331,10 @@ def _work(place: Layout, there: Layout) -> tuple[Tensor, Tensor]:
     known = place.worked.get(id(there))
     if known is None:
         lengths, others = place.for_kernels[1], there.for_kernels[1]
-        listed = lengths.new_empty(len(SIZES), len(lengths))
-        counts = lengths.new_empty(len(SIZES))
+        sizes = len(SIZES) + 1
+        listed, counts = lengths.new_empty(sizes, len(lengths)), lengths.new_empty(sizes)
         _attention().sort_work[(1,)](
-            listed, counts, lengths, others, len(lengths), SMALLEST=SIZES[0][0], SIZES=len(SIZES), BLOCK=2048,
-            num_warps=8,
+            listed, counts, lengths, others, len(lengths), SMALLEST=SIZES[0][0], SIZES=sizes, BLOCK=2048, num_warps=8
         )  # fmt: skip
         known = place.worked[id(there)] = (listed, counts)
     return known
@@ -320,6 +350,21 @@ def part(size: int, width: int) -> int:
     return width if size * width <= _WHOLE else min(width, _PART)
 
 
+def tile(width: int) -> int:
+    """Return how many tokens a tile has where a head has room for so many numbers."""
+    return max(16, min(_TILE, _WHOLE // width))
+
+
+def span(place: Layout) -> int:
+    """Return the longest distance that the kernels ask a curve for."""
+    return max(LONGEST, place.longest) - 1
+
+
+def serves(place: Layout, there: Layout, head: int) -> bool:
+    """Return whether the kernels of attention serve sentences as long as these and heads as wide."""
+    return _longest(place, there) <= LONGEST or _power(head) <= _WIDEST
+
+
 def attend(
     queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, place: Layout,
     there: Layout, heads: int, causal: bool, curve: Tensor | None, dropout: Dropout, name: str,
@@ -327,7 +372,7 @@ def attend(
     """Return attention over packed sentences, (members, room, dim); `others` holds keys and values, or queries all three.
 
     The biases are those of the projections, which are added here; None: they have been added. `curve` is what each head adds
-    to scores by distance, from -SPAN to SPAN: (members, heads, distances), or (1, heads, distances) for all.
+    to scores by distance, both ways as far as `span` says: (members, heads, distances), or (1, heads, distances) for all.
     """
     out: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
         queries, others, queries_bias, others_bias, place, there, heads, causal, curve, dropout, name

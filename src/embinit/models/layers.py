@@ -137,7 +137,7 @@ class Reader:
         return self._plain_attention(queries, others, place, memory_place, False, own)
 
     def _kernels_serve(self, values: Tensor, place: Layout, there: Layout) -> bool:
-        return fused.usable(values) and max(place.longest, there.longest) <= fused.LONGEST
+        return fused.usable(values) and fused.serves(place, there, self._head)
 
     def _fused_attention(
         self, queries: Tensor, others: Tensor | None, biases: tuple[Tensor | None, Tensor | None], place: Layout,
@@ -145,7 +145,7 @@ class Reader:
     ) -> Tensor:  # fmt: skip
         curve = None
         if not name.endswith("cross"):
-            curve = self.positions.curve(name.partition(".")[0], self.weights, fused.SPAN)
+            curve = self.positions.curve(name.partition(".")[0], self.weights, fused.span(place))
         heads = self.architecture.heads
         return fused.attend(
             queries, others, *biases, place, there, heads, causal, curve, self.dropout, f"{name}.shares"
