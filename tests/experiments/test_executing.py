@@ -313,6 +313,8 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
         for shapes, some in ((1, plan), (2, plan + other))
     }
     assert sizes == {("cpu", 1): [2, 2], ("cpu", 2): [2, 2, 2, 2], ("cuda", 1): [2, 2], ("cuda", 2): [4, 4]}
+    small = checkpoints.groups_of(plan + other[:2], tmp_path, None, "cuda", workers=3)
+    assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
 
 
 def test_runs_that_another_process_is_at_work_on_are_left_to_it(jobs: Path, tmp_path: Path) -> None:

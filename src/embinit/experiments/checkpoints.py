@@ -41,12 +41,13 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     shapes: dict[str, list[Job]] = {}
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
-    # On a card many members together are the fastest: no group is divided for workers that have groups enough.
-    parts = workers if device == "cpu" or len(shapes) < workers else 1
     for same in shapes.values():
-        # Each worker has a part of the memory, and should have a part of the work.
-        room = min(members_that_fit(same[0], device) // workers, -(-len(same) // parts), most or len(same))
-        room = max(1, room)
+        # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where many
+        # members together are the fastest, of all, and only where there are not shapes enough.
+        share = len(same) if len(shapes) >= workers else -(-len(missing) // workers)
+        if device == "cpu":
+            share = -(-len(same) // workers)
+        room = max(1, min(members_that_fit(same[0], device) // workers, share, most or len(same)))
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
         groups += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
