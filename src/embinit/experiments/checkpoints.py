@@ -42,8 +42,8 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
     for same in shapes.values():
-        # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where many
-        # members together are the fastest, of all, and only where there are not shapes enough.
+        # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where
+        # many members together are the fastest, of all, and only where there are not shapes enough.
         share = len(same) if len(shapes) >= workers else -(-len(missing) // workers)
         if device == "cpu":
             share = -(-len(same) // workers)
