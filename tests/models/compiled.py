@@ -53,6 +53,6 @@ if __name__ == "__main__":
     found += [
         (kernel.__name__, 0, head, shared(kernel, 0, head, **TILE_OPTIONS))
         for kernel in in_tiles
-        for head in (*HEADS, 512)
+        for head in (*HEADS, 256)
     ]
     print(json.dumps(found))

@@ -20,7 +20,8 @@ from embinit.models.model import Stack
 from embinit.training.step import losses
 from tests.models.made import SOURCE, TARGET, architecture, batch, member
 
-LENGTHS = [[5, 3, 18], [1, 20, 0]]
+LENGTHS = [[5, 3, 35], [1, 20, 0]]
+TARGET_LENGTHS = [[2, 19, 4], [9, 1, 0]]
 
 
 def computed(
@@ -34,7 +35,9 @@ def computed(
     monkeypatch.setattr(fused, "usable", lambda _: kernels)
     a = architecture(**{"dropout": 0.2, "dim": 24, "layers": 1, **changes})
     model = Stack(a, [member(a, 1), member(a, 2)], dtype=dtype)
-    (source, there), (target, place) = (batch(LENGTHS, rows, longest=20) for rows in (SOURCE, TARGET))
+    (source, there), (target, place) = (
+        batch(lengths, rows, longest=35) for lengths, rows in ((LENGTHS, SOURCE), (TARGET_LENGTHS, TARGET))
+    )
     if model.architecture.task == "translation":
         values = model.translate(source, there, target, place, 3)
         total, count = losses(model, values, target, place.real, smoothing)
@@ -86,14 +89,25 @@ def test_wide_heads_are_read_in_parts(changes: dict[str, object], monkeypatch: p
     ids=str,
 )
 def test_long_sentences_are_read_in_tiles(changes: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    # What is longer than 16 is long here: sentences of 18 and 20 have two tiles, the others none.
+    # What is longer than 16 is long here: sentences of 19, 20 and 35 have two and three tiles, the others none.
     plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
-    monkeypatch.setattr(fused, "SIZES", fused.SIZES[:1])
-    monkeypatch.setattr(fused, "LONGEST", 16)
-    monkeypatch.setattr(fused, "_TILE", 16)
+    in_small_tiles(monkeypatch)
     kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
+def in_small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "SIZES", fused.SIZES[:1])
+    monkeypatch.setattr(fused, "LONGEST", 16)
+    monkeypatch.setattr(fused, "_TILE", 16)
+
+
+def test_tiles_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = computed(monkeypatch, False, dtype=torch.bfloat16)
+    in_small_tiles(monkeypatch)
+    for expected, found in zip(plain, computed(monkeypatch, True, dtype=torch.bfloat16), strict=True):
+        assert (found - expected).norm() <= 0.1 * expected.norm() + 1e-4
 
 
 def test_kernels_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,3 +140,6 @@ def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:
     found = json.loads(done.stdout)
     assert len(found) == 52
     assert {tuple(one) for one in found if one[3] > 232_448} == set()  # what a block of a Hopper card may have
+    tiles = {tuple(one) for one in found if one[0].startswith("tiles")}
+    assert len(tiles) == 12
+    assert {one for one in tiles if one[3] > 101_376} == set()  # and of a smaller card

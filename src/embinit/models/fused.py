@@ -24,8 +24,9 @@ LONGEST = SIZES[-1][0]
 #: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
 #: made of them; where there are more, they are read in parts of so many columns.
 _WHOLE, _PART = 8192, 32
-#: Tokens of a tile at most, how many programs a multiprocessor gets, and the widest head that tiles have room for.
-_TILE, _TILE_PROGRAMS, _WIDEST = 64, 2, 512
+#: Tokens of a tile at most, its numbers of one head (so that smaller cards have room for it), how many programs a
+#: multiprocessor gets, and the widest head that tiles serve.
+_TILE, _TILE_NUMBERS, _TILE_PROGRAMS, _WIDEST = 64, 4096, 2, 256
 TILE_OPTIONS = {"num_warps": 4, "num_stages": 1}
 #: The registers that a thread may have where heads are narrow: what does not fit waits in the cache, but more programs run
 #: at once, and attention's wait for their numbers most of the time.
@@ -198,17 +199,19 @@ def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
 class _Turn(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
+        values = values.contiguous()
         out = torch.empty_like(values)
         ctx.save_for_backward(cos, sin)
         ctx.place = place
-        _turn(out, bias, values.contiguous(), bias, cos, sin, place, back=False)
+        _turn(out, bias, values, bias, cos, sin, place, back=False)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
+        grad = grad.contiguous()
         result, bias_grad = torch.empty_like(grad), torch.zeros(grad.shape[0], grad.shape[2], device=grad.device)
-        _turn(result, bias_grad, grad.contiguous(), bias_grad, cos, sin, ctx.place, back=True)
+        _turn(result, bias_grad, grad, bias_grad, cos, sin, ctx.place, back=True)
         return result, bias_grad, None, None, None
 
 
@@ -352,12 +355,12 @@ def part(size: int, width: int) -> int:
 
 def tile(width: int) -> int:
     """Return how many tokens a tile has where a head has room for so many numbers."""
-    return max(16, min(_TILE, _WHOLE // width))
+    return max(16, min(_TILE, _TILE_NUMBERS // width))
 
 
 def span(place: Layout) -> int:
-    """Return the longest distance that the kernels ask a curve for."""
-    return max(LONGEST, place.longest) - 1
+    """Return the longest distance that a curve has, one of few: kernels are compiled for each."""
+    return -(-max(LONGEST, place.longest) // LONGEST) * LONGEST - 1
 
 
 def serves(place: Layout, there: Layout, head: int) -> bool:
