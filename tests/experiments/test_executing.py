@@ -21,6 +21,7 @@ from embinit.experiments.locks import holder, locked
 from embinit.experiments.matrices import start_of
 from embinit.experiments.results import read_result
 from embinit.experiments.rows import no_rows
+from embinit.experiments.versions import code_of
 from embinit.experiments.watching import Summary, Watch
 from embinit.prepared.reading import open_prepared
 from embinit.recipes.recipe import recipe
@@ -315,6 +316,13 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
     assert sizes == {("cpu", 1): [2, 2], ("cpu", 2): [2, 2, 2, 2], ("cuda", 1): [2, 2], ("cuda", 2): [4, 4]}
     small = checkpoints.groups_of(plan + other[:2], tmp_path, None, "cuda", workers=3)
     assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
+
+
+def test_a_run_says_where_other_code_made_it_than_planned_it(jobs: Path) -> None:
+    plan = read_jobs(jobs)
+    assert plan.code == code_of()
+    same, other = replace(plan, commit="abc"), replace(plan, commit="abc", code="other")
+    assert [executing._planned(one) for one in (same, other, replace(other, commit=""))] == ["abc", "abc?", ""]
 
 
 def test_runs_that_another_process_is_at_work_on_are_left_to_it(jobs: Path, tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     shapes: dict[str, list[Job]] = {}
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
+    free = max(1, workers - len(groups))
     for same in shapes.values():
         # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where
         # many members together are the fastest, of all, and only where there are not shapes enough.
-        share = len(same) if len(shapes) >= workers else -(-len(missing) // workers)
+        share = len(same) if len(shapes) >= free else -(-len(missing) // free)
         if device == "cpu":
             share = -(-len(same) // workers)
         room = max(1, min(members_that_fit(same[0], device) // workers, share, most or len(same)))

@@ -15,7 +15,7 @@ from embinit.experiments import checkpoints
 from embinit.experiments.jobs import Jobs, read_jobs
 from embinit.experiments.processes import cores, in_processes
 from embinit.experiments.store import is_done
-from embinit.experiments.versions import commit_of
+from embinit.experiments.versions import code_of, commit_of
 from embinit.experiments.watching import Summary, Watch
 from embinit.experiments.working import Work
 
@@ -41,7 +41,7 @@ def execute(
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
     listening = watch or Watch()
-    work = Work(out, chosen, every, commit_of() or plan.commit, listening, stopping)
+    work = Work(out, chosen, every, commit_of() or _planned(plan), listening, stopping)
     work.summary.already = sum(is_done(out / key) for key in {job.key for job in plan.jobs})
     listening.planned(groups, work.summary.already)
     if count > 1 and len(groups) > 1:
@@ -53,6 +53,11 @@ def execute(
             break
         work.run(group)
     return work.summary
+
+
+def _planned(plan: Jobs) -> str:
+    """Return the commit that planned the jobs, with a ? where the code here is not the same."""
+    return plan.commit + "?" * (bool(plan.commit) and plan.code != code_of())
 
 
 def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int:

@@ -67,8 +67,9 @@ class Jobs:
     """What jobs.json holds."""
 
     jobs: tuple[Job, ...]
-    #: the commit that planned them, if known
+    #: the commit that planned them, if known, and a hash of its code
     commit: str = ""
+    code: str = ""
 
 
 def read_jobs(path: Path) -> Jobs:
@@ -84,7 +85,7 @@ def read_jobs(path: Path) -> Jobs:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbinitError(f"{path} is no list of jobs: {type(error).__name__}, {error}") from None
-    return Jobs(jobs, str(content.get("commit", "")))
+    return Jobs(jobs, str(content.get("commit", "")), str(content.get("code", "")))
 
 
 def _job(one: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:
@@ -98,7 +99,7 @@ def _job(one: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:
     return Job(spec.key, spec, folder / content["tasks"][one["task"]], rows)
 
 
-def write_jobs(specs: Iterable[Spec], tasks: dict[str, str], path: Path, commit: str = "") -> None:
+def write_jobs(specs: Iterable[Spec], tasks: dict[str, str], path: Path, commit: str = "", code: str = "") -> None:
     """Write jobs.json; `tasks` says in which folder below `prepared/` the data of each fingerprint lies."""
     jobs, used, sources = [], {}, {}
     for spec in specs:
@@ -110,6 +111,6 @@ def write_jobs(specs: Iterable[Spec], tasks: dict[str, str], path: Path, commit:
         task = spec.task.data[:16]
         used[task] = f"prepared/{tasks[spec.task.data]}"
         jobs.append({"key": spec.key, "spec": spec.as_json(), "task": task, "sides": sides})
-    content = {"version": VERSION, "commit": commit, "tasks": used, "sources": sources, "jobs": jobs}
+    content = {"version": VERSION, "commit": commit, "code": code, "tasks": used, "sources": sources, "jobs": jobs}
     with replacing(path) as out:
         out.write(json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")

@@ -10,7 +10,7 @@ from embinit.errors import EmbinitError
 from embinit.experiments.jobs import Job, write_jobs
 from embinit.experiments.resolving import Resolved
 from embinit.experiments.spec import Spec
-from embinit.experiments.versions import commit_of
+from embinit.experiments.versions import code_of, commit_of
 
 
 def specs_of(resolved: Resolved) -> list[Spec]:
@@ -64,7 +64,7 @@ def write_plan(resolved: Resolved, specs: list[Spec], folder: Path, work: Path) 
             for rows in dict.fromkeys(side.rows for spec in specs for _, side in spec.sides if side.rows):
                 file = resolved.rows[rows].path
                 _copied(file, folder / "sources" / file.name)
-        write_jobs(specs, tasks, path, commit_of())
+        write_jobs(specs, tasks, path, commit_of(), code_of())
     except OSError as error:
         raise EmbinitError(f"cannot write {folder}: {error.strerror or error}") from None
     return path

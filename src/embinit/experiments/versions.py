@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 from functools import cache
@@ -53,6 +54,16 @@ def commit_of() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return commit[:12] + ("+" if changed else "")
+
+
+@cache
+def code_of() -> str:
+    """Return a short hash of the package's own files: equal where two machines have the same code."""
+    folder = Path(embinit.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".toml")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 def _git(*words: str, folder: Path) -> str:
