@@ -16,6 +16,7 @@ import torch
 
 from embinit.errors import EmbinitError
 from embinit.experiments import checkpoints, executing, running, working
+from embinit.experiments import execute as module
 from embinit.experiments.jobs import Group, read_jobs
 from embinit.experiments.locks import holder, locked
 from embinit.experiments.matrices import start_of
@@ -316,6 +317,18 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
     assert sizes == {("cpu", 1): [2, 2], ("cpu", 2): [2, 2, 2, 2], ("cuda", 1): [2, 2], ("cuda", 2): [4, 4]}
     small = checkpoints.groups_of(plan + other[:2], tmp_path, None, "cuda", workers=3)
     assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
+
+
+def test_a_second_ctrl_c_ends_the_module_without_a_traceback(
+    jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(module, "execute", interrupted)
+    assert module.main([str(jobs), "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err.endswith("stopped at once; the same command goes on from the last checkpoints\n")
 
 
 def test_a_run_says_where_other_code_made_it_than_planned_it(jobs: Path) -> None:

@@ -66,6 +66,9 @@ def main(words: list[str] | None = None) -> int:
     except EmbinitError as error:
         print(f"embinit: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # the second one
+        print("stopped at once; the same command goes on from the last checkpoints", file=sys.stderr)
+        return 130
     print(f"{len(summary.written)} runs done now, {summary.already} were there, {len(summary.failed)} failed")
     return 130 if summary.stopped else 1 if summary.failed else 0
 
