@@ -199,6 +199,18 @@ def clear(out_ptr, end, room, STRIDE: tl.constexpr, head, i, column, HEAD: tl.co
 
 
 @triton.jit
+def clear_grads(
+    q_grad_ptr, k_grad_ptr, v_grad_ptr, q_end, k_end, room, others_room, Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr,
+    head, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write zeros behind a member's last query, key and value."""
+    i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+    clear(q_grad_ptr, q_end, room, Q_STRIDE, head, i, column, HEAD, BLOCK)
+    clear(k_grad_ptr, k_end, others_room, K_STRIDE, head, i, column, HEAD, BLOCK)
+    clear(v_grad_ptr, k_end, others_room, K_STRIDE, head, i, column, HEAD, BLOCK)
+
+
+@triton.jit
 def sort_work(
     list_ptr, count_ptr, q_length_ptr, k_length_ptr, sentences,
     SMALLEST: tl.constexpr, SIZES: tl.constexpr, BLOCK: tl.constexpr,
@@ -276,11 +288,10 @@ def attend_backward(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
         if sentence % batch == batch - 1:
-            i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
-            q_end, k_end = (member + 1) * room, (member + 1) * others_room
-            clear(q_grad_ptr, first + queries, q_end, Q_STRIDE, head, i, column, HEAD, BLOCK)
-            clear(k_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
-            clear(v_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, BLOCK)
+            clear_grads(
+                q_grad_ptr, k_grad_ptr, v_grad_ptr, first + queries, other + keys, (member + 1) * room,
+                (member + 1) * others_room, Q_STRIDE, K_STRIDE, head, HEAD, WIDTH, BLOCK,
+            )  # fmt: skip
         if tl.maximum(queries, keys) > 0:
             if PART == WIDTH:
                 _backward(

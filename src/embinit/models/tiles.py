@@ -5,17 +5,17 @@
 import triton
 import triton.language as tl
 
-from embinit.models.attention import bend, clear, give_grad, listed, part, places
+from embinit.models.attention import bend, clear, clear_grads, give_grad, listed, part, places
 from embinit.models.kernels import hashed_column, hashed_row, is_kept
 
 
 @triton.jit
 def _values(
-    ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i, start,
-    BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
+    ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i,
+    BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Return `part` without the places."""
-    values, _, _ = part(ptr, bias_ptr, first, length, STRIDE, member, head, i, start, BIAS, HEAD, PART)
+    """Return what tokens i have for a head, (TILE, WIDTH); a loop must not carry the places, whose shapes differ."""
+    values, _, _ = part(ptr, bias_ptr, first, length, STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
     return values
 
 
@@ -59,15 +59,15 @@ def tiles_forward(
             clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, TILE)
         for start in range(0, queries, TILE):
             i = start + tl.arange(0, TILE)
-            q = _values(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
+            q = _values(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, BIAS, HEAD, WIDTH)
             most = tl.full([TILE], -1e38, dtype=tl.float32)
             total = tl.zeros([TILE], dtype=tl.float32)
             mixed = tl.zeros([TILE, WIDTH], dtype=tl.float32)
             end = tl.minimum(keys, start + TILE) if CAUSAL else keys
             for there in range(0, end, TILE):
                 j = there + tl.arange(0, TILE)
-                k = _values(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
-                v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
+                k = _values(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, j, BIAS, HEAD, WIDTH)
+                v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, BIAS, HEAD, WIDTH)
                 scores, allowed, kept = _scores(
                     q, k, i, j, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr,
                     curve_stride, scale, threshold, CAUSAL, DROP, CURVE, PRECISION,
@@ -125,23 +125,22 @@ def tiles_backward(
         )
         local = first - member * room
         if sentence % batch == batch - 1:
-            i, column = tl.arange(0, TILE), tl.arange(0, WIDTH)
-            q_end, k_end = (member + 1) * room, (member + 1) * others_room
-            clear(q_grad_ptr, first + queries, q_end, Q_STRIDE, head, i, column, HEAD, TILE)
-            clear(k_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, TILE)
-            clear(v_grad_ptr, other + keys, k_end, K_STRIDE, head, i, column, HEAD, TILE)
+            clear_grads(
+                q_grad_ptr, k_grad_ptr, v_grad_ptr, first + queries, other + keys, (member + 1) * room,
+                (member + 1) * others_room, Q_STRIDE, K_STRIDE, head, HEAD, WIDTH, TILE,
+            )  # fmt: skip
         for start in range(0, queries, TILE):
             i = start + tl.arange(0, TILE)
             q, q_at, inside = part(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
-            grad = _values(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, WIDTH)
-            out = _values(out_ptr, out_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, WIDTH)
+            grad = _values(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, False, HEAD, WIDTH)
+            out = _values(out_ptr, out_ptr, first, queries, DIM, member, head, i, False, HEAD, WIDTH)
             total = tl.load(total_ptr + (first + i).to(tl.int64) * heads + head, mask=i < queries, other=0.0)
             q_grad = tl.zeros([TILE, WIDTH], dtype=tl.float32)
             end = tl.minimum(keys, start + TILE) if CAUSAL else keys
             for there in range(0, end, TILE):
                 j = there + tl.arange(0, TILE)
-                k = _values(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
-                v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
+                k = _values(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, j, BIAS, HEAD, WIDTH)
+                v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, BIAS, HEAD, WIDTH)
                 given, scores_grad, allowed = _tile_grads(
                     q, k, v, grad, out, total, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr,
                     curve_stride, scale, threshold, keep, CAUSAL, DROP, CURVE, PRECISION,
@@ -156,15 +155,15 @@ def tiles_backward(
         for there in range(0, keys, TILE):
             j = there + tl.arange(0, TILE)
             k, k_at, inside = part(k_ptr, k_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
-            v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, 0, BIAS, HEAD, WIDTH)
+            v = _values(v_ptr, v_bias_ptr, other, keys, K_STRIDE, member, head, j, BIAS, HEAD, WIDTH)
             k_grad = tl.zeros([TILE, WIDTH], dtype=tl.float32)
             v_grad = tl.zeros([TILE, WIDTH], dtype=tl.float32)
             begin = there if CAUSAL else 0
             for start in range(begin, queries, TILE):
                 i = start + tl.arange(0, TILE)
-                q = _values(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
-                grad = _values(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, WIDTH)
-                out = _values(out_ptr, out_ptr, first, queries, DIM, member, head, i, 0, False, HEAD, WIDTH)
+                q = _values(q_ptr, q_bias_ptr, first, queries, Q_STRIDE, member, head, i, BIAS, HEAD, WIDTH)
+                grad = _values(grad_ptr, grad_ptr, first, queries, DIM, member, head, i, False, HEAD, WIDTH)
+                out = _values(out_ptr, out_ptr, first, queries, DIM, member, head, i, False, HEAD, WIDTH)
                 total = tl.load(total_ptr + (first + i).to(tl.int64) * heads + head, mask=i < queries, other=0.0)
                 given, scores_grad, allowed = _tile_grads(
                     q, k, v, grad, out, total, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr,
