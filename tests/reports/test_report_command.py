@@ -37,9 +37,9 @@ grid.seed = [1, 2, 3]
 """
 
 
-def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *words: object, columns: int = 160) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "embinit", "report", *map(str, words)]
-    env = {**os.environ, "COLUMNS": "160"}
+    env = {**os.environ, "COLUMNS": str(columns)}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
 
 
@@ -67,6 +67,17 @@ def test_report_writes_the_page_and_prints_the_table_and_where_it_is(folder: Pat
     page = (folder / "reports" / "small.html").read_text("utf-8")
     assert "stands in for GloVe" in page
     assert "embinit run small.toml" in page
+
+
+def test_lines_of_further_baselines_go_with_the_columns_that_a_narrow_terminal_has_no_room_for(folder: Path) -> None:
+    file = folder / "small.toml"
+    file.write_text(file.read_text().replace("[defaults]", 'baseline = ["xavier", "pretrained"]\n\n[defaults]', 1))
+    wide, narrow = (run(folder, file, columns=columns).stdout.splitlines() for columns in (160, 44))
+    first = next(place for place, line in enumerate(wide) if line.startswith("pretrained_xavier"))
+    assert wide[first + 1].split()[0] == "pretrained"
+    table = narrow[next(place for place, line in enumerate(narrow) if line.startswith("initialization")) :]
+    assert [line.split()[0] for line in table[:4]] == ["initialization", "xavier", "pretrained", "pretrained_xavier"]
+    assert table[4].strip()
 
 
 def test_formats_go_into_a_folder_and_one_into_a_file(folder: Path) -> None:

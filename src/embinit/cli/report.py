@@ -223,7 +223,9 @@ def _print(summary: Summary, screen: Console) -> None:
         shown = _fitting(found, screen.width)
         made = table(*(found.header[place] for place in shown))
         for row in found.rows:
-            made.add_row(*(Text(str(row[place]), style="bold" if row[place].strong else "") for place in shown))
+            cells = [row[place] for place in shown]
+            if any(map(str, cells)):  # a further baseline's line has nothing where the differences did not fit
+                made.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
         screen.print(Text(f"{part.name} ({found.caption})", style="dim"))
         screen.print(made)
         for name, about in part.sources:

@@ -45,9 +45,10 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     for same in shapes.values():
         # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where
         # many members together are the fastest, of all, and only where there are not shapes enough.
-        share = len(same) if len(shapes) >= free else -(-len(missing) // free)
         if device == "cpu":
             share = -(-len(same) // workers)
+        else:
+            share = len(same) if len(shapes) >= free else -(-len(missing) // free)
         room = max(1, min(members_that_fit(same[0], device) // workers, share, most or len(same)))
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
