@@ -48,6 +48,30 @@ def test_numbers_on_other_data_are_called_so() -> None:
     assert "| 37.3 ± 0.4 | not comparable | – |" in table
 
 
+def test_part_of_the_papers_data_is_other_data() -> None:
+    def said(**task: int) -> str:
+        block = made.block("SST-2, BERT", task="sst2", paper=("1", "sst2", "bert"))
+        runs = tuple(replace(one, spec=replace(one.spec, task=replace(one.spec.task, **task))) for one in block.runs)
+        part = replace(block, runs=runs)
+        return "\n".join(section([summarize(made.experiment(part), made.results(part))]))
+
+    assert "not comparable | –" not in said()
+    assert "not comparable | –" in said(rows=1000)
+
+
+def test_a_second_set_that_the_paper_has_follows_the_first() -> None:
+    block = made.block("MNLI, BERT", task="mnli", score="accuracy", split="valid", paper=("1", "mnli", "bert"))
+    found = made.results(block)
+    for key, result in found.items():
+        found[key] = replace(result, scores={**result.scores, "valid_mismatched": {"accuracy": 0.5, "macro_f1": 0.4}})
+    lines = "\n".join(section([summarize(made.experiment(block), found)])).splitlines()
+    (place,) = [number for number, line in enumerate(lines) if "MNLI, BERT, on valid_mismatched (accuracy, %)" in line]
+    assert lines[place].split(" | ")[1:4] == ["xavier", "50.0 ± 0.0", "60.6 ± 0.7"]
+    assert lines[place + 1].split(" | ")[1:4] == ["pretrained", "50.0 ± 0.0", "66.8 ± 0.6"]
+    # Its macro F1 is nothing that the paper has.
+    assert not any("macro" in line for line in lines)
+
+
 def test_the_best_epoch_lies_beside_the_papers() -> None:
     lines = section([report("A, GloVe")])
     rows = [line for line in "\n".join(lines).splitlines() if line.startswith("|")]

@@ -119,6 +119,11 @@ def test_a_claim_says_on_which_kinds_of_tasks_it_holds() -> None:
     )
     assert holds([case("open"), case("open")]) == "open on translation (Multi30k)"
     assert holds([case("borne out")]) == ""
+    tatoeba = {"task": "Tatoeba"}
+    assert holds([*split, case("open", **tatoeba)]) == (
+        "holds on translation (Multi30k); not on classification (SST-2); open on Tatoeba"
+    )
+    assert holds([case("borne out"), case("borne out", **tatoeba)]) == "holds on translation (Multi30k, Tatoeba)"
 
 
 def test_where_a_kind_of_task_is_divided_tasks_are_named() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from embinit.reports import grids, tables
 from embinit.reports.markdown import table, text
 from embinit.reports.shown import trimmed
-from embinit.reports.types import Cell, Part, Summary, Table
+from embinit.reports.types import Cell, Metric, Part, Row, Summary, Table
 from embinit.reports.words import fixed, signed
 
 #: Stands where ours and the paper's are not the same kind of number.
@@ -32,9 +32,9 @@ def section(summaries: Sequence[Summary]) -> list[str]:
     for name in sorted(found):
         lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
     lines += [
-        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: on other data than the "
-        "paper's, or BLEU over other tokens; the order of the initializations is what can be compared. The best epoch is "
-        "the mean over seeds of the one whose weights were scored.",
+        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data than "
+        "the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be compared. "
+        "The best epoch is the mean over seeds of the one whose weights were scored.",
         "",
     ]
     sources = dict(source for name in found for part in found[name].values() for source in part.sources)
@@ -60,17 +60,26 @@ def _blocks(parts: Sequence[Part]) -> list[str]:
 
 
 def _rows(part: Part) -> list[tuple[Cell, ...]]:
+    """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
+    made = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
+    for name, metric in tables.other_metrics(part).items():
+        shown = [replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows]
+        made += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
+    return made
+
+
+def _set(rows: Sequence[Row], metric: Metric, name: str) -> list[tuple[Cell, ...]]:
     made: list[tuple[Cell, ...]] = []
-    for row in part.rows:
+    for row in rows:
         theirs = row.paper
         if theirs is not None:
-            apart = signed(theirs.difference, part.metric.digits) if theirs.difference is not None else _OTHER
+            apart = signed(theirs.difference, metric.digits) if theirs.difference is not None else _OTHER
             made.append(
                 (
-                    Cell("" if made else f"{part.name} ({part.metric.label})"),
+                    Cell("" if made else name),
                     Cell(row.label),
-                    Cell(tables.mean(row.statistic, part.metric), row.best, tables.seeds(row)),
-                    Cell(f"{fixed(theirs.mean, part.metric.digits)} ± {fixed(theirs.std, part.metric.digits)}"),
+                    Cell(tables.mean(row.statistic, metric), row.best, tables.seeds(row)),
+                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
                     Cell(apart),
                     Cell(tables.within(theirs.within)),
                     Cell(fixed(row.epoch, 1)),

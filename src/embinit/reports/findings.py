@@ -102,7 +102,10 @@ def tallied(cases: Sequence[Case], by_loss: bool = False) -> str:
 
 
 def holds(cases: Sequence[Case]) -> str:
-    """Return on which kinds of tasks, or else on which tasks, a claim holds; empty below two cases."""
+    """Return on which kinds of tasks, or else on which tasks, a claim holds; empty below two cases.
+
+    A kind is told by the tasks that decide it; those that noise leaves open are named as such.
+    """
     if len(cases) < 2:
         return ""
     ways = [_states(cases, by_task) for by_task in (False, True)]
@@ -125,10 +128,14 @@ def _states(cases: Sequence[Case], by_task: bool) -> dict[str, list[str]]:
     for name, listed in groups.items():
         found = {case.outcome for case in listed}
         place = 0 if "borne out" in found else 1 if "contradicted" in found else 3
-        tasks = dict.fromkeys(case.task for case in listed)
-        label = name if by_task else f"{name} ({', '.join(tasks)})"
+        tasks = list(dict.fromkeys(case.task for case in listed))
+        telling = [task for task in tasks if any(case.outcome != "open" for case in listed if case.task == task)]
+        label = name if by_task else f"{name} ({', '.join(telling or tasks)})"
         states.setdefault(_STATES[2 if {"borne out", "contradicted"} <= found else place], []).append(label)
-    return states
+        if telling and not by_task:
+            left = [task for task in tasks if task not in telling]
+            states.setdefault(_STATES[3], []).extend(left)
+    return {state: names for state, names in states.items() if names}
 
 
 @cache

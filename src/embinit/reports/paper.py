@@ -103,12 +103,12 @@ def spread(paper: Sequence[str], recipe: str) -> float | None:
     return None if found is None else float(found["std"])
 
 
-def comparable(paper: Sequence[str], spec: Spec, score: str, split: str) -> bool:
-    """Return whether a score is one like the paper's: on its data and, if it is BLEU, over its tokens."""
+def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
+    """Return whether a score is one like the paper's: by a model of all its data and, if it is BLEU, over its tokens."""
     if not paper:
         return False
     _, task, embedding = called(paper)
-    if task not in (_plain(spec.task.name), _plain(split)[: len(task)]):
+    if task != _plain(spec.task.name) or spec.task.rows is not None:
         return False
     names = tables()["tokenizers"].get(embedding, ())
     return score != "bleu" or any(name in spec.task.tokenizer.lower() for name in names)

@@ -205,6 +205,8 @@ def _tables(part: Part, folded: bool) -> list[str]:
     """Return a block's table; where a small one says it, that first, and the long one folded."""
     whole = tables.block_table(part)
     caption = [f"{text(_ended(whole.caption))}", ""] if whole.caption else []
+    further = None if part.measured is not None else tables.others(part, part.metric.name)
+    caption += [table(further), ""] if further is not None else []
     small = None if part.measured is not None else grids.sweep_grid(part) or grids.grid(part)
     if small is None:
         return [table(whole), "", *caption]

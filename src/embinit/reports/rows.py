@@ -126,7 +126,7 @@ def _beside(
     if score not in paper.SCORES:
         return None
     printed = paper.value(block.paper, told, split, first.spec)
-    return paper.beside(printed, stated, paper.comparable(block.paper, first.spec, score, split))
+    return paper.beside(printed, stated, paper.comparable(block.paper, first.spec, score))
 
 
 def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:

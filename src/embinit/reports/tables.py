@@ -130,15 +130,20 @@ def overview(summary: Summary) -> Table | None:
     return Table("All blocks", ("block", *series), tuple(made))
 
 
-def others(part: Part) -> Table | None:
-    """Return what else was scored, a column each; None where nothing was."""
-    names = list(dict.fromkeys(name for row in part.rows for name in row.others))
-    if not names:
+def others(part: Part, score: str = "") -> Table | None:
+    """Return what else was scored, or this score on other sets alone, a column each; None where nothing was."""
+    metrics = {name: found for name, found in other_metrics(part).items() if score in ("", found.name)}
+    if not metrics:
         return None
-    metrics = {name: words.metric(name.partition(" ")[2], name.partition(" ")[0]) for name in names}
-    header = ("initialization", *(f"{metrics[name].label} ({metrics[name].split})" for name in names))
-    made = tuple((Cell(row.label), *(_other(row, name, metrics[name]) for name in names)) for row in part.rows)
+    header = ("initialization", *(f"{found.label} ({found.split})" for found in metrics.values()))
+    made = tuple((Cell(row.label), *(_other(row, name, found) for name, found in metrics.items())) for row in part.rows)
     return Table("Other scores", header, made)
+
+
+def other_metrics(part: Part) -> dict[str, Metric]:
+    """Return what else was scored: its name in `Row.others` -> the metric."""
+    names = dict.fromkeys(name for row in part.rows for name in row.others)
+    return {name: words.metric(name.partition(" ")[2], name.partition(" ")[0]) for name in names}
 
 
 def _other(row: Row, name: str, metric: Metric) -> Cell:
