@@ -172,9 +172,8 @@ def test_on_other_data_the_papers_number_is_shown_without_a_difference() -> None
     shown = row(part, "xavier").paper
     assert shown is not None
     assert (shown.mean, shown.difference, shown.within) == (31.8, None, None)
-    assert part.notes == (
-        "the paper's numbers are on other data or over other tokens, and so are shown without a difference",
-    )
+    said = "the paper's numbers are on other data or over other tokens, and so are shown without a difference"
+    assert said in part.notes
     # Nor is there one on the paper's own test, by a model that learned from other data.
     also = replace(block, split="iwslt2017_test")
     found = {
@@ -183,6 +182,20 @@ def test_on_other_data_the_papers_number_is_shown_without_a_difference() -> None
     beside = row(report(also, results=found).parts[0], "xavier").paper
     assert beside is not None
     assert (beside.mean, beside.difference, beside.within) == (31.8, None, None)
+
+
+def test_losses_are_told_against_the_baselines_seed_by_seed() -> None:
+    block = made.block(recipes=("xavier", "pretrained"))
+    results = made.results(block)
+    for key, result in results.items():
+        more = 0.2 + 0.002 * (result.spec.seed % 2) if result.spec.sides[0][1].recipe == "pretrained" else 0.0
+        loss = 1.5 + 0.1 * result.spec.seed + more
+        results[key] = replace(result, history=[{**record, "valid loss": loss} for record in result.history])
+    (part,) = report(block, results=results).parts
+    # Seeds differ by 0.1, pairs by 0.002.
+    assert part.notes[-1] == "validation loss against xavier, where less is better: pretrained +0.201 [+0.199, +0.202]"
+    one_seed = made.block(recipes=("xavier", "pretrained"), seeds=range(1))
+    assert not any("validation loss" in note for note in report(one_seed, results=results).parts[0].notes)
 
 
 def test_bleu_over_other_tokens_is_not_compared_and_accuracy_is() -> None:

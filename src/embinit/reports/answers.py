@@ -8,11 +8,11 @@ from embinit.experiments.experiment import Baseline
 from embinit.reports import several
 from embinit.reports.choices import choice_answer, is_choosing
 from embinit.reports.falls import fall_sentence
-from embinit.reports.rows import LEVEL
+from embinit.reports.rows import LEVEL, difference
 from embinit.reports.several import beaten
 from embinit.reports.sweeps import best_places, sweep_answer
 from embinit.reports.types import Choice, Metric, Part, Row, Sweep
-from embinit.reports.words import fixed, interval, listed, plural, signed
+from embinit.reports.words import LOSS, fixed, interval, listed, plural, signed
 
 #: How many settings, recipes or lines a sentence names.
 _NAMED = 3
@@ -235,4 +235,23 @@ def block_notes(rows: Sequence[Row], sweep: Sweep | None) -> tuple[str, ...]:
     said += [
         f"{row.label}: {row.difference.power}" for row in compared if row.difference and not row.difference.verdict
     ]
-    return tuple(said)
+    by_loss = "" if sweep is not None else loss_note(rows)
+    return (*said, by_loss) if by_loss else tuple(said)
+
+
+def loss_note(rows: Sequence[Row]) -> str:
+    """Return how far the lowest validation losses lie from the baseline's, which vary less from seed to seed than scores.
+
+    Empty where there is not one baseline, or one seed alone.
+    """
+    bases = [row for row in rows if row.baseline]
+    if len(bases) != 1 or any(row.also for row in rows):
+        return ""
+    (base,) = bases
+    found = [(row.label, difference(row.losses, base.losses, base.label, LOSS)) for row in rows if row is not base]
+    said = [
+        f"{label} {signed(one.mean, LOSS.digits)} {interval(one.low, one.high, LOSS.digits, sign=True)}"
+        for label, one in found
+        if one is not None and one.n > 1
+    ]
+    return f"{LOSS.label} against {base.label}, where less is better: {', '.join(said)}" if said else ""

@@ -32,9 +32,9 @@ def section(summaries: Sequence[Summary]) -> list[str]:
     for name in sorted(found):
         lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
     lines += [
-        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data than "
-        "the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be compared. "
-        "The best epoch is the mean over seeds of the one whose weights were scored.",
+        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
+        "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "
+        "compared. The best epoch is the mean over seeds of the one whose weights were scored.",
         "",
     ]
     sources = dict(source for name in found for part in found[name].values() for source in part.sources)

@@ -11,6 +11,7 @@ from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.reports import advice, beside, brief, grids, tables
 from embinit.reports.again import busy
+from embinit.reports.answers import loss_note
 from embinit.reports.choices import choice_table
 from embinit.reports.compact import Compact, read_compact
 from embinit.reports.falls import fall_table
@@ -218,7 +219,9 @@ def _tables(part: Part, folded: bool) -> list[str]:
 
 
 def _about(one: Shown) -> list[str]:
-    said = [f"{name}: {about}" for name, about in one.part.sources]
+    by_loss = loss_note(one.part.rows) if one.part.sweep is None else ""
+    said = [sentence(f"{by_loss[:1].upper()}{by_loss[1:]}")] if by_loss else []
+    said += [f"{name}: {about}" for name, about in one.part.sources]
     said += [sentence(left) for left in one.left]
     return [f"- {text(line)}" for line in said] + [""] * bool(said)
 
