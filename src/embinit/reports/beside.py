@@ -63,7 +63,9 @@ def _rows(part: Part) -> list[tuple[Cell, ...]]:
     """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
     made = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
     for name, metric in tables.other_metrics(part).items():
-        shown = [replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows]
+        shown = [
+            replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows
+        ]
         made += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
     return made
 
