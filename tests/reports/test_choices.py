@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from embinit import statistics
 from embinit.experiments.experiment import Baseline, Block
 from embinit.experiments.results import Result
 from embinit.reports.choices import choice_table
+from embinit.reports.compact import read_compact, write_compact
 from embinit.reports.markdown import markdown, table
 from embinit.reports.page import page
 from embinit.reports.results import document
@@ -122,6 +125,64 @@ def test_the_seeds_that_chose_do_not_judge() -> None:
 def test_a_name_alone_chooses_for_nothing() -> None:
     block, found = made.crossed(levels(wide=40.0), AXES, range(10), name="A, chosen on")
     assert summarize(made.experiment(block, against=BOTH), found).choices == ()
+
+
+def named(name: str, of: Levels, seeds: range = range(10), label: str = "wide") -> tuple[list[Block], dict[str, Result]]:
+    block, found = made.crossed(of, AXES, seeds, name=name)
+    return [replace(block, candidate=(("model.positions", "rotary"), ("recipe", label)))], found
+
+
+def test_what_was_named_beforehand_is_judged_by_itself() -> None:
+    # Another row is better: it was not named.
+    summary = report(named("A", levels(wide=38.0, gentle=45.0)))
+    (one,) = summary.choices
+    assert (one.block, one.label, one.seeds, one.there) == ("A", "wide · rotary positions", (), None)
+    row = next(row for row in summary.parts[0].rows if row.label == one.label)
+    assert [found.mean for found in one.differences] == [found.mean for found in row.differences]
+    expected = statistics.holm([found.t_p for found in row.differences if found.t_p is not None])
+    assert [found.holm_p for found in one.differences] == pytest.approx(expected)
+    assert one.verdict == "better"
+
+
+def test_the_answer_is_about_the_chosen_first_and_then_about_the_named() -> None:
+    good, bad = levels(wide=40.0), levels(wide=36.9)
+    both = [pair("A", good, bad), pair("B", good, bad, range(20, 30))]
+    summary = report(*both, named("C", good, range(30, 40)))
+    first = "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise; "
+    second = "wide · rotary positions, named beforehand for C, is better than these: +"
+    assert summary.answer.startswith(first + second)
+    # Neither is a reason to correct the other.
+    assert summary.choices[:2] == report(*both).choices
+    assert summary.choices[2:] == report(named("C", good, range(30, 40))).choices
+    alone = report(named("A", good), named("B", bad, range(20, 30)))
+    assert alone.answer == (
+        "of 2 starts named beforehand, 1 is better than both xavier and pretrained_xavier beyond noise: "
+        "wide · rotary positions in A"
+    )
+    assert "Named, then judged" in page(alone)
+    assert "A start that was named beforehand" in page(alone)
+
+
+def test_what_was_named_and_not_run_is_said() -> None:
+    found = choice_table(report(named("A", dict.fromkeys(levels(wide=1.0), math.nan))).choices)
+    assert found is not None
+    assert [str(cell) for cell in found.rows[0]][:4] == [
+        "A",
+        "wide · rotary positions (named beforehand)",
+        "–",
+        "not run yet",
+    ]
+    assert found.caption == (
+        "Named beforehand: in the file before the block was run; p is Holm's over the lines of this table alone"
+    )
+
+
+def test_small_files_keep_what_was_named(tmp_path: Path) -> None:
+    blocks, results = named("A", levels(wide=40.0))
+    experiment = made.experiment(*blocks, against=BOTH)
+    path = tmp_path / "a.results.json"
+    write_compact(experiment, results, path)
+    assert read_compact(path).experiment.blocks[0].candidate == blocks[0].candidate
 
 
 def test_results_have_a_line_for_each_difference_of_a_choice() -> None:

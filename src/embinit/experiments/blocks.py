@@ -19,6 +19,8 @@ _RATES = {"translation": 2e-4, "classification": 1e-4}
 _HEAD: dict[str, Any] = {"name": str, "paper": tuple[str, ...], "score": str, "split": str, "sweep": str}
 #: What the analogy test takes beside: its questions, how often positions are drawn, and from how many.
 _ANALOGY: dict[str, Any] = {"questions": str, "draws": int, "length": int}
+#: Tables of a block that are no settings.
+_APART = ("grid", "candidate")
 _DECIDED = ("task", "vocabularies", "classes")
 
 Values = tuple[tuple[str, Any], ...]
@@ -66,7 +68,7 @@ class _Block:
     def read(self, defaults: dict[str, Any], name: str) -> DraftBlock:
         """Return the block; where something was wrong, whatever could be made of it."""
         head = self._head()
-        rest = {key: value for key, value in self._content.items() if key not in self._known and key != "grid"}
+        rest = {key: value for key, value in self._content.items() if key not in self._known and key not in _APART}
         self._own = settings(rest, self._where, self._problems)
         recipes = self._recipe_texts({**defaults, **self._own})
         grid = axes(self._content.get("grid", {}), f"{self._where}, grid", recipes, self._problems)
@@ -77,7 +79,8 @@ class _Block:
             self._problems.add(f"{self._where}.sweep", f"{sweep!r} is no axis of the grid{closest(sweep, grid)}")
         score, split = self._judged(head, runs)
         measure = tuple((key, head[key]) for key in _ANALOGY if key in head)
-        return DraftBlock(str(head.get("name", name)), runs, score, split, head.get("paper", ()), sweep, measure)
+        title, candidate = str(head.get("name", name)), self._candidate(runs)
+        return DraftBlock(title, runs, score, split, head.get("paper", ()), sweep, measure, candidate)
 
     def _head(self) -> dict[str, Any]:
         head = {}
@@ -89,6 +92,28 @@ class _Block:
                 else:
                     head[key] = value
         return head
+
+    def _candidate(self, runs: tuple[DraftRun, ...]) -> tuple[tuple[str, str], ...]:
+        """Return the axes of the one start that `candidate` names; none where it is not said or something is wrong."""
+        given, where = self._content.get("candidate"), f"{self._where}.candidate"
+        rows = list(dict.fromkeys(run.axes for run in runs))
+        if given is None or not rows:
+            return ()
+        if not isinstance(given, dict) or not given:
+            self._problems.add(where, f'{given!r}, but {{recipe = "..."}} and other axes of the grid are expected')
+            return ()
+        wanted = {key: " ".join(shown(value).split()) for key, value in flat(given).items()}
+        for axis, value in wanted.items():
+            values = [found[axis] for found in map(dict, rows) if axis in found]
+            if not values:
+                self._problems.add(where, f"{axis} is no axis of the grid{closest(axis, dict(rows[0]))}")
+            elif value not in values:
+                self._problems.add(where, f"the grid has no {axis} = {value!r}{closest(value, values)}")
+        found = [axes for axes in rows if wanted.items() <= dict(axes).items()]
+        if len(found) > 1:
+            more = [axis for axis, _ in rows[0] if axis not in wanted]
+            self._problems.add(where, f"{len(found)} starts are like this; say {' and '.join(more)} as well")
+        return found[0] if len(found) == 1 else ()
 
     def _recipe_texts(self, values: dict[str, Any]) -> list[str]:
         """Return the texts of every recipe that the block may use, their places not yet filled in."""

@@ -72,6 +72,8 @@ class DraftBlock:
     sweep: str
     #: measures that train nothing: their own settings
     measure: tuple[tuple[str, Any], ...] = ()
+    #: as a `Block` has it
+    candidate: tuple[tuple[str, str], ...] = ()
 
     def source_names(self) -> list[str]:
         """Return the sources that the block names, in order."""

@@ -33,6 +33,8 @@ class Block:
     missing: str = ""
     #: sweeps: the axis to draw the score against, e.g. "recipe" scales; empty: none
     sweep: str = ""
+    #: the axes of a start that was named before the block was run, and is judged here; empty: none
+    candidate: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

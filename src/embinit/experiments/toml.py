@@ -117,7 +117,9 @@ def unresolved(draft: Draft, run: DraftRun) -> Planned:
 def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
     """Return a block with its runs, and what its sources are."""
     sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
-    return Block(block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep)
+    return Block(
+        block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep, block.candidate,
+    )  # fmt: skip
 
 
 def _source_text(source: SourceSettings) -> str:

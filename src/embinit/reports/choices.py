@@ -1,4 +1,4 @@
-"""Starts that are chosen on some seeds and judged on others: a block `X, chosen on` beside a block `X`."""
+"""Starts that are judged by themselves: chosen on other seeds (a block `X, chosen on` beside `X`), or named beforehand."""
 
 from __future__ import annotations
 
@@ -21,21 +21,27 @@ def is_choosing(name: str, names: Sequence[str]) -> bool:
 
 
 def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
-    """Return what each block `X, chosen on` chooses and how that does in `X`; p is Holm's over these differences alone.
+    """Return what each block `X, chosen on` chooses and how that does in `X`, then how each block's `candidate` does.
 
     Chosen is the start with the highest mean that is no baseline. Whatever else is in the held-out blocks played no part in
-    the choice, so that it is no reason to correct for it.
+    the choice, so that it is no reason to correct for it: p is Holm's over the differences of what was chosen alone.
+    What was named beforehand is corrected by itself likewise.
     """
     by_name = {part.name: part for part in parts}
-    made = []
+    chosen = []
     for part in parts:
         if is_choosing(part.name, list(by_name)):
             held = by_name[part.name.removesuffix(_CHOSEN)]
             best = _best(part)
             if best is not None:
-                made.append(_choice(part, best, held))
+                chosen.append(_choice(part, best, held))
+    named = [_named(part, row) for part in parts for row in part.rows if part.candidate and row.axes == part.candidate]
+    return (*_decided(chosen), *_decided(named))
+
+
+def _decided(made: Sequence[Choice]) -> list[Choice]:
     decided = iter(decide([(one.metric, found) for one in made for found in one.differences]))
-    return tuple(replace(one, differences=tuple(next(decided) for _ in one.differences)) for one in made)
+    return [replace(one, differences=tuple(next(decided) for _ in one.differences)) for one in made]
 
 
 def _candidates(part: Part) -> list[Row]:
@@ -66,51 +72,80 @@ def _choice(part: Part, best: Row, held: Part) -> Choice:
     )
 
 
+def _named(part: Part, row: Row) -> Choice:
+    return Choice(
+        block=part.name,
+        metric=part.metric,
+        label=row.label,
+        seeds=(),
+        there=None,
+        complete=True,
+        held_out=row.statistic,
+        differences=row.differences,
+        lacking=row.lacking,
+    )
+
+
 def choice_answer(made: Sequence[Choice], baselines: Sequence[Baseline]) -> str:
     """Return how many of the chosen starts are better than all of their baselines on held-out seeds; empty for none.
 
-    Where none has been judged there, it says what was chosen from all that was to choose from.
+    Where none has been judged there, it says what was chosen from all that was to choose from. Those that were named
+    beforehand come second.
     """
+    chosen, named = ([one for one in made if one.named == way] for way in (False, True))
+    said = _outcome(chosen, "chosen on other seeds", versus(baselines))
+    if not said:
+        waiting = [f"{one.label} for {one.block}" for one in chosen if one.complete]
+        said = f"not judged on other seeds yet: {listed(waiting)}" if waiting else ""
+    known = any(one.differences for one in chosen)
+    return "; ".join(filter(None, (said, _outcome(named, "named beforehand", "these" if known else versus(baselines)))))
+
+
+def _outcome(made: Sequence[Choice], how: str, whom: str) -> str:
+    """Return which of the starts that have been judged are better than their baselines; empty where none has been."""
     judged = [one for one in made if one.differences]
     if not judged:
-        chosen = [f"{one.label} for {one.block}" for one in made if one.complete]
-        return f"not judged on other seeds yet: {listed(chosen)}" if chosen else ""
+        return ""
     if len(judged) == 1:
         (one,) = judged
         outcome = {"better": "is better than", "worse": "is worse than"}.get(
             one.verdict, "is not better beyond noise than"
         )
-        return (
-            f"{one.label}, chosen on other seeds for {one.block}, {outcome} {versus(baselines)}: "
-            f"{over(one.differences, one.metric)}"
-        )
+        return f"{one.label}, {how} for {one.block}, {outcome} {whom}: {over(one.differences, one.metric)}"
     where: dict[str, list[str]] = {}
     for one in judged:
         if one.verdict == "better":
             where.setdefault(one.label, []).append(one.block)
     count = sum(map(len, where.values()))
-    first = f"of {plural(len(judged), 'start')} chosen on other seeds, {count or 'none'} {'is' if count < 2 else 'are'}"
+    first = f"of {plural(len(judged), 'start')} {how}, {count or 'none'} {'is' if count < 2 else 'are'}"
     better = ", ".join(f"{label} in {listed(blocks)}" for label, blocks in where.items())
-    return f"{first} better than {versus(baselines)} beyond noise{f': {better}' if better else ''}"
+    return f"{first} better than {whom} beyond noise{f': {better}' if better else ''}"
 
 
 def choice_table(made: Sequence[Choice]) -> Table | None:
-    """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen."""
+    """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen or named."""
     if not made:
         return None
     lines: list[tuple[Cell, ...]] = []
     for one in made:
-        held = (
-            "no run on other seeds" if one.held_out is None else f"{mean(one.held_out, one.metric)} {one.metric.label}"
-        )
-        head = (one.block, f"{one.label}{'' if one.complete else ' (so far)'}", mean(one.there, one.metric), held)
+        none = "not run yet" if one.named else "no run on other seeds"
+        held = none if one.held_out is None else f"{mean(one.held_out, one.metric)} {one.metric.label}"
+        how = " (named beforehand)" if one.named else "" if one.complete else " (so far)"
+        head = (one.block, f"{one.label}{how}", mean(one.there, one.metric), held)
         for found in one.differences or (None,):
             first = found is None or found is one.differences[0]
             told = (NONE,) * 3
             if found is not None:
                 told = (found.baseline, against(found, one.metric), probability(found.holm_p))
             lines.append(tuple(Cell(text) for text in (*(head if first else ("",) * 4), *told)))
-    seeds = listed(sorted({seed for one in made for seed in one.seeds}, key=int))
-    caption = f"Chosen on seeds {seeds}, judged on others; p is Holm's over the lines of this table alone"
     header = ("block", "chosen", "mean there", "held out", "against", "difference", "p (Holm)")
-    return Table(caption, header, tuple(lines), words=2)
+    return Table(_caption(made), header, tuple(lines), words=2)
+
+
+def _caption(made: Sequence[Choice]) -> str:
+    seeds = listed(sorted({seed for one in made for seed in one.seeds}, key=int))
+    said = [f"Chosen on seeds {seeds}, judged on others"] if seeds else []
+    if any(one.named for one in made):
+        said.append(f"{'named' if said else 'Named'} beforehand: in the file before the block was run")
+    lines = "the lines of each kind by itself" if len(said) > 1 else "the lines of this table alone"
+    return f"{'; '.join(said)}; p is Holm's over {lines}"

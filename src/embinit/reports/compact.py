@@ -207,6 +207,7 @@ def _read(content: dict[str, Any]) -> Compact:
                 sources=tuple((name, about) for name, about in one["sources"]),
                 missing=one["missing"],
                 sweep=one["sweep"],
+                candidate=tuple((axis, value) for axis, value in one.get("candidate", ())),
             )
         )
     head = content["experiment"]

@@ -58,11 +58,16 @@ def explanation(summary: Summary) -> list[str]:
             "Sweeps have many places with few seeds each. Their bars, what size costs and which places are as good within "
             "noise go by one σ, that within all places of a block."
         )
-    if summary.choices:
+    if any(not one.named for one in summary.choices):
         said.append(
             "What is chosen is the start with the highest mean on its own few seeds, baselines aside. It is judged on other "
             "seeds, by differences that Holm corrects among themselves: what else was run there had no part in the choice. "
             "Comparisons on the seeds that only choose are corrected by themselves as well."
+        )
+    if any(one.named for one in summary.choices):
+        said.append(
+            "A start that was named beforehand stands in the experiment’s file since before its block was run. Its "
+            "differences to all baselines of all such blocks are corrected by Holm among themselves."
         )
     if any(row.paper for part in summary.parts for row in part.rows):
         said.append(

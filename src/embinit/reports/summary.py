@@ -96,6 +96,7 @@ def _part(
         sources=block.sources,
         signatures=again.signatures(done),
         settings=again.settings(block, results),
+        candidate=block.candidate,
     )
 
 

@@ -261,26 +261,33 @@ class Part:
     settings: dict[str, str]
     #: what was measured where nothing is trained (Tables 2, 4, 6, 8)
     measured: Table | None = None
+    #: axes of the row that was named before it was run
+    candidate: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The start that a block `X, chosen on` chooses, and how it does in the block `X`, on other seeds."""
+    """A start that a block `X, chosen on` chooses, or that a block's `candidate` names, and how it does in the block `X`."""
 
     block: str
     metric: Metric
     label: str
-    #: seeds that it was chosen on, and what it reached there
+    #: seeds that it was chosen on, and what it reached there; none where it was named
     seeds: tuple[str, ...]
-    there: Statistic
+    there: Statistic | None
     #: whether every start's runs were there to choose from
     complete: bool
     #: what it reaches on held-out seeds; None where it has no run there
     held_out: Statistic | None
-    #: against each baseline there, with Holm's p over the differences of all choices
+    #: against each baseline there, with Holm's p over the differences of all that were chosen, or of all that were named
     differences: tuple[Difference, ...]
     #: baselines that it cannot be compared with yet
     lacking: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Return whether it was named beforehand, and not chosen."""
+        return self.there is None
 
     @property
     def verdict(self) -> str:

@@ -97,7 +97,8 @@ def _main(summary: Summary) -> list[Html]:
     chosen = choice_table(summary.choices)
     if chosen is not None:
         about = element("p", f"{chosen.caption}.", class_="soft")
-        made.append(element("section", element("h2", "Chosen, then judged"), about, plain_table(chosen, "choices")))
+        title = "Chosen, then judged" if any(one.seeds for one in summary.choices) else "Named, then judged"
+        made.append(element("section", element("h2", title), about, plain_table(chosen, "choices")))
     made.append(
         element(
             "div",

@@ -1,0 +1,56 @@
+"""`candidate` of a block: the one row that its file names before it is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.experiments.experiment import Block
+from embinit.experiments.toml import read_experiment
+from tests.experiments.made import BLOCK, HEAD, written
+
+ROOT = Path(__file__).parents[2]
+NORMS = BLOCK + 'grid.model.norm = ["post", "pre"]\n'
+
+
+def read(folder: Path, candidate: str, block: str = NORMS) -> Block:
+    (found,) = read_experiment(written(folder, f"{block}candidate = {candidate}\n", HEAD)).blocks
+    return found
+
+
+def test_it_is_one_row_of_its_block(tmp_path: Path) -> None:
+    block = read(tmp_path, '{ recipe = "pretrained", model.norm = "pre" }')
+    assert dict(block.candidate) == {"recipe": "pretrained", "model.norm": "pre"}
+    assert block.candidate in {run.axes for run in block.runs}
+    assert read_experiment(written(tmp_path, NORMS, HEAD)).blocks[0].candidate == ()
+
+
+def test_it_renames_no_run(tmp_path: Path) -> None:
+    with_one = read(tmp_path, '{ recipe = "pretrained", model.norm = "pre" }')
+    (without,) = read_experiment(written(tmp_path, NORMS, HEAD)).blocks
+    assert [run.spec.key for run in with_one.runs] == [run.spec.key for run in without.runs]
+
+
+WRONG = {
+    '"pretrained"': "'pretrained', but {recipe = \"...\"} and other axes of the grid are expected",
+    "{}": "{}, but {recipe = ",
+    '{ recipe = "pretrained" }': "2 starts are like this; say model.norm as well",
+    '{ recipe = "pretrainde", model.norm = "pre" }': "the grid has no recipe = 'pretrainde'; did you mean 'pretrained'?",
+    '{ recipe = "pretrained", model.layers = 2 }': "model.layers is no axis of the grid",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "error"), WRONG.items())
+def test_what_names_no_single_row_is_an_error(said: str, error: str, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, said)
+    assert f".candidate: {error}" in str(raised.value)
+
+
+def test_the_question_of_position_and_meaning_has_one_for_both_of_its_last_tasks() -> None:
+    named = {block.name: dict(block.candidate) for block in read_experiment(ROOT / "experiments/open/both.toml").blocks}
+    wanted = {"recipe": "larger", "model.positions": "rotary"}
+    assert {name for name, found in named.items() if found} == {"MNLI sample (65,591 rows)", "Tatoeba"}
+    assert all(found in ({}, wanted) for found in named.values())
