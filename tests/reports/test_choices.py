@@ -127,7 +127,9 @@ def test_a_name_alone_chooses_for_nothing() -> None:
     assert summarize(made.experiment(block, against=BOTH), found).choices == ()
 
 
-def named(name: str, of: Levels, seeds: range = range(10), label: str = "wide") -> tuple[list[Block], dict[str, Result]]:
+def named(
+    name: str, of: Levels, seeds: range = range(10), label: str = "wide"
+) -> tuple[list[Block], dict[str, Result]]:
     block, found = made.crossed(of, AXES, seeds, name=name)
     return [replace(block, candidate=(("model.positions", "rotary"), ("recipe", label)))], found
 
