@@ -24,8 +24,8 @@ class Case:
 
     what: str
     prepared: str
-    #: rows of the source and of the target embedding
-    vocabularies: tuple[int, int]
+    #: rows of the source and of the target embedding; of a classification's one
+    vocabularies: tuple[int, ...]
     device: str = "cpu"
     precision: str = "float32"
     members: int = 1

@@ -1,6 +1,7 @@
 """Where a step's time goes: `python3 -m benchmarks.kernels PREPARED [--members 32] [--precision tf32] [--steps 20]`.
 
-PREPARED is a folder that `embinit prepare multi30k` wrote. On a card the list is of kernels, on a CPU of torch's operations.
+PREPARED is a folder that `embinit prepare` wrote: multi30k, mnli. On a card the list is of kernels, on a CPU of torch's
+operations.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     import torch
 
     from benchmarks.cases import Case
-    from benchmarks.lockstep import kernel_times
+    from benchmarks.lockstep import kernel_times, training
     from embinit.prepared.reading import open_prepared
 
     parser = argparse.ArgumentParser(prog="python3 -m benchmarks.kernels", description=__doc__)
@@ -34,13 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=30, help="so many lines, the longest first")
     given = parser.parse_args(arguments)
     prepared = open_prepared(given.prepared)
-    source, target = (len(prepared.vocabularies[side]) for side in prepared.sides)
+    sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
     case = Case(
-        "embinit", str(given.prepared), (source, target), given.device, given.precision, given.members, given.dim,
+        "embinit", str(given.prepared), sizes, given.device, given.precision, given.members, given.dim,
         given.heads, given.batch, given.steps,
     )  # fmt: skip
-    found = kernel_times(case)
-    print(f"{sum(time for time, _ in found.values()) / 1000:.2f} ms a step")
+    clock, found = training(case).seconds, kernel_times(case)
+    print(f"{1000 * clock:.2f} ms a step by the clock, {sum(time for time, _ in found.values()) / 1000:.2f} in these:")
     for name, (time, launches) in sorted(found.items(), key=lambda one: -one[1][0])[: given.most]:
         print(f"{time:9.1f} us {launches:7.1f}x  {name[:110]}")
     return 0

@@ -83,9 +83,12 @@ class _Members:
     """Members in training as `train` has them, one step at a time and without validation."""
 
     def __init__(self, case: Case) -> None:
+        prepared = open_prepared(Path(case.prepared))
+        classes = len(prepared.manifest.get("labels", ()))
         architecture = Architecture(
-            "translation", case.dim, case.vocabularies, case.heads, LAYERS, FEEDFORWARD, DROPOUT
-        )
+            "classification" if classes else "translation", case.dim, case.vocabularies, case.heads, LAYERS,
+            FEEDFORWARD, DROPOUT, classes=classes or Architecture.classes,
+        )  # fmt: skip
         options = Training(1000, case.batch, RATE, BETAS, EPSILON, precision=case.precision)  # type: ignore[arg-type]
         rng = np.random.default_rng(0)
         matrices = tuple(
@@ -93,7 +96,7 @@ class _Members:
         )
         # As in an experiment: four initializations of each seed.
         members = [Member(i // 4, matrices) for i in range(case.members)]
-        self._run = _Run(open_prepared(Path(case.prepared)), architecture, members, options, case.device)
+        self._run = _Run(prepared, architecture, members, options, case.device)
         self._run._begin_epoch()
 
     def step(self, number: int) -> None:
