@@ -91,7 +91,8 @@ def _none_better(compared: Sequence[Row], diverged: Sequence[Row], metric: Metri
 
 
 def _two(value: float) -> str:
-    return f"{value:.2g}"
+    """Return a number in two digits: 0.62, 1.0, 12."""
+    return f"{value:#.2g}".removesuffix(".")
 
 
 def _highest(rows: Sequence[Row], metric: Metric, baseline: str) -> str:
