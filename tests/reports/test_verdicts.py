@@ -153,6 +153,9 @@ def test_the_advice_is_one_of_the_recipes_that_were_run() -> None:
     assert large["verdict"]["recipe"] == "pretrained | center | scale ratio=0.4"
     (trial,) = trials([levels, measured({"x": [large]})])
     assert advised(trial) == "pretrained_xavier"
+    said = "For x it advises a scale that was not run"
+    assert said in "\n".join(section([trial]))
+    assert said not in "\n".join(section([one(2.0, NARROW)]))
     # Rows of 0.15 are nearer to 0.4 than Xavier's at this size, 0.08.
     (trial,) = trials([levels, measured({"x": [seen(0.15, extra=20_000)]})])
     assert trial.sides[0].basis.absorbed is not None

@@ -11,7 +11,18 @@ from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
 from embinit.reports.thresholds import ADJUSTED, HALVES, Adjusted, adjusted
 from embinit.reports.types import Cell, Table
-from embinit.reports.verdicts import SEEDS, TRIVIAL, Outcome, Tally, Trial, advised, always, outcome, tally
+from embinit.reports.verdicts import (
+    SEEDS,
+    TRIVIAL,
+    Outcome,
+    Tally,
+    Trial,
+    advised,
+    always,
+    outcome,
+    stood_for,
+    tally,
+)
 from embinit.reports.words import NONE, compact, fixed, interval, listed, plural, signed
 
 TITLE = "## Is the advice of `embinit inspect` good?"
@@ -104,6 +115,12 @@ def _reading(found: Sequence[Trial]) -> list[str]:
         "adviser. The interval of the share is Wilson's, as if cells were independent; they share tasks and sources, so "
         "that it is too narrow.",
     ]
+    others = [trial.name for trial in judged if stood_for(trial)]
+    if others:
+        said.append(
+            f"For {listed(others)} it advises a scale that was not run (below, in what it saw): the one of pretrained and "
+            "pretrained_xavier that is nearer stands for it."
+        )
     return [f"- {text(line)}" for line in said]
 
 

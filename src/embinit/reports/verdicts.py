@@ -206,6 +206,12 @@ def advised(trial: Trial, lines: Lines | None = None) -> str:
     return named.pop() if len(named) == 1 else "pretrained_xavier"
 
 
+def stood_for(trial: Trial) -> bool:
+    """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
+    said = [canonical(recipe_of(verdict(side.basis).recipe)) for side in trial.sides]
+    return any(name not in trial.recipes and name not in SCALES for name in said)
+
+
 def _runnable(advice: str, basis: Basis, ran: Sequence[str]) -> str:
     name = canonical(recipe_of(advice))
     if name in ran or name in SCALES:
