@@ -13,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from embinit.models import attention, tiles
-from embinit.models.fused import LONGEST, SIZES, TILE_OPTIONS, part, tile
+from embinit.models.attending import LONGEST, SIZES, TILE_OPTIONS, part, tile
 
 _SINGLE = ("scale", "keep")
 _NUMBERS = ("first_ptr", "length_ptr", "own_ptr", "list_ptr", "count_ptr")

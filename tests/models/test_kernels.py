@@ -15,7 +15,7 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 pytestmark = pytest.mark.long
 pytest.importorskip("triton", reason="triton is not installed: `make test-all` installs it")
 
-from embinit.models import fused
+from embinit.models import attending, fused
 from embinit.models.model import Stack
 from embinit.training.step import losses
 from tests.models.made import SOURCE, TARGET, architecture, batch, member
@@ -76,8 +76,8 @@ def test_wide_heads_are_read_in_parts(changes: dict[str, object], monkeypatch: p
     # A head of 36 has room for 64 numbers: four parts, the last of them empty.
     changes = {**changes, "dim": 72, "heads": 2}
     plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
-    monkeypatch.setattr(fused, "_WHOLE", 0)
-    monkeypatch.setattr(fused, "_PART", 16)
+    monkeypatch.setattr(attending, "_WHOLE", 0)
+    monkeypatch.setattr(attending, "_PART", 16)
     kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
@@ -98,9 +98,9 @@ def test_long_sentences_are_read_in_tiles(changes: dict[str, object], monkeypatc
 
 
 def in_small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "SIZES", fused.SIZES[:1])
-    monkeypatch.setattr(fused, "LONGEST", 16)
-    monkeypatch.setattr(fused, "_TILE", 16)
+    monkeypatch.setattr(attending, "SIZES", attending.SIZES[:1])
+    monkeypatch.setattr(attending, "LONGEST", 16)
+    monkeypatch.setattr(attending, "_TILE", 16)
 
 
 def test_tiles_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:

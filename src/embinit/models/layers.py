@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from embinit.models import fused
+from embinit.models import attending, fused
 from embinit.models.architecture import Architecture
 from embinit.models.dropout import Dropout
 from embinit.models.packing import Layout, blocks
@@ -137,7 +137,7 @@ class Reader:
         return self._plain_attention(queries, others, place, memory_place, False, own)
 
     def _kernels_serve(self, values: Tensor, place: Layout, there: Layout) -> bool:
-        return fused.usable(values) and fused.serves(place, there, self._head)
+        return fused.usable(values) and attending.serves(place, there, self._head)
 
     def _fused_attention(
         self, queries: Tensor, others: Tensor | None, biases: tuple[Tensor | None, Tensor | None], place: Layout,
@@ -145,9 +145,9 @@ class Reader:
     ) -> Tensor:  # fmt: skip
         curve = None
         if not name.endswith("cross"):
-            curve = self.positions.curve(name.partition(".")[0], self.weights, fused.span(place))
+            curve = self.positions.curve(name.partition(".")[0], self.weights, attending.span(place))
         heads = self.architecture.heads
-        return fused.attend(
+        return attending.attend(
             queries, others, *biases, place, there, heads, causal, curve, self.dropout, f"{name}.shares"
         )
 
