@@ -56,9 +56,22 @@ def test_a_file_is_small_has_a_line_a_run_and_no_sentence(tmp_path: Path) -> Non
     write_compact(made.experiment(block), found, tmp_path / "x.json")
     content = (tmp_path / "x.json").read_text("utf-8")
     assert len(content) < 60_000
-    assert content.count('\n{"axes"') == 40
+    # Four rows of ten seeds: nine of each are like its first.
+    assert (content.count('\n{"axes"'), content.count('\n{"like"')) == (4, 36)
     assert "a girl in karate uniform" not in content
     assert json.loads(content)["embinit results"] == 1
+
+
+def test_a_file_whose_runs_all_tell_their_axes_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_compact(made.experiment(made.block()), made.results(), path)
+    content, known = json.loads(path.read_text("utf-8")), read_compact(path)
+    for block in content["blocks"]:
+        for line, planned in zip(block["runs"], known.experiment.blocks[0].runs, strict=True):
+            line.pop("like", None)
+            line |= {"axes": dict(planned.axes), "spec": {"": planned.spec.as_json()}}
+    path.write_text(json.dumps(content), "utf-8")
+    assert read_compact(path) == known
 
 
 def test_a_sweep_leaves_its_histograms_behind_and_keeps_its_ratios(tmp_path: Path) -> None:

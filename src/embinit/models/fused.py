@@ -46,10 +46,6 @@ def power(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _own(dropout: Dropout, place: str) -> Tensor:
-    return dropout.own32(place)
-
-
 class _Embed(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -57,7 +53,7 @@ class _Embed(torch.autograd.Function):
         name: str,
     ) -> Tensor:  # fmt: skip
         members, rows, dim = table.shape
-        own, drop = _own(dropout, name), dropout.rate > 0
+        own, drop = dropout.own32(name), dropout.rate > 0
         out = table.new_empty(members, ids.shape[1], dim)
         _kernels().embed_forward[(ids.numel(),)](
             out, table, ids, place.position, added if added is not None else table, own, ids.shape[1], rows, scale,
@@ -97,7 +93,7 @@ class _Norm(torch.autograd.Function):
         values = values.contiguous()
         change = change.contiguous() if change is not None else None
         drop = change is not None and dropout.rate > 0
-        own = _own(dropout, name) if drop else weight
+        own = dropout.own32(name) if drop else weight
         out = torch.empty_like(values, dtype=dtype)
         mean, rstd = torch.empty(2, members * room, device=values.device)
         _kernels().norm_forward[(members * room,)](
@@ -145,7 +141,7 @@ class _Relu(torch.autograd.Function):
         values = values.contiguous()
         out = torch.empty_like(values)
         _kernels().relu_forward[(members * room,)](
-            out, values, bias, _own(dropout, name), room, dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim),
+            out, values, bias, dropout.own32(name), room, dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim),
             DROP=dropout.rate > 0,
         )  # fmt: skip
         ctx.save_for_backward(out)

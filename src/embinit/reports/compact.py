@@ -1,7 +1,8 @@
 """An experiment with its results as one small JSON file, to be committed; and back, into the same report.
 
 Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, for sweeps without their
-histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one.
+histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one; those of a row
+tell their settings by what differs from its first.
 """
 
 from __future__ import annotations
@@ -99,9 +100,14 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
         first = {id(done[0]) for runs in grouped(block).values() if (done := finished(runs, results))}
         specs = [_spec(planned, results).as_json() for planned in block.runs]
         base = specs[0] if specs else {}
-        made = []
-        for planned, spec in zip(block.runs, specs, strict=True):
-            line: dict[str, Any] = {"axes": dict(planned.axes), "spec": _changes(base, spec)}
+        made, rows_begin = [], dict[tuple[tuple[str, str], ...], int]()
+        for number, (planned, spec) in enumerate(zip(block.runs, specs, strict=True)):
+            like = rows_begin.setdefault(planned.axes, number)
+            line: dict[str, Any] = (
+                {"axes": dict(planned.axes), "spec": _changes(base, spec)}
+                if like == number
+                else {"like": like, "spec": _changes(specs[like], spec)}
+            )
             result = results.get(planned.spec.key)
             if result is not None:
                 # A sweep has a chart of its scores, and none of its matrices.
@@ -191,10 +197,15 @@ def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _read(content: dict[str, Any]) -> Compact:
     blocks, results = [], {}
     for one in content["blocks"]:
-        runs = []
+        runs: list[Planned] = []
         for line in one["runs"]:
-            spec = from_json(_changed(one["base"], line["spec"]))
-            runs.append(Planned(spec, tuple((str(axis), str(value)) for axis, value in line["axes"].items())))
+            # A run that is like an earlier one has its axes, and is told by what differs from it.
+            first = runs[line["like"]] if "like" in line else None
+            spec = from_json(_changed(one["base"] if first is None else first.spec.as_json(), line["spec"]))
+            axes = (
+                tuple((str(axis), str(value)) for axis, value in line["axes"].items()) if first is None else first.axes
+            )
+            runs.append(Planned(spec, axes))
             if "scores" in line:
                 results[spec.key] = _read_result(spec, line, content)
         blocks.append(

@@ -132,10 +132,9 @@ def _states(cases: Sequence[Case], by_task: bool) -> dict[str, list[str]]:
         telling = [task for task in tasks if any(case.outcome != "open" for case in listed if case.task == task)]
         label = name if by_task else f"{name} ({', '.join(telling or tasks)})"
         states.setdefault(_STATES[2 if {"borne out", "contradicted"} <= found else place], []).append(label)
-        if telling and not by_task:
-            left = [task for task in tasks if task not in telling]
-            states.setdefault(_STATES[3], []).extend(left)
-    return {state: names for state, names in states.items() if names}
+        if telling and telling != tasks:  # of one task there is none left
+            states.setdefault(_STATES[3], []).extend(task for task in tasks if task not in telling)
+    return states
 
 
 @cache

@@ -32,6 +32,7 @@ _OPENERS = (
     "stay",
     "there",
     "use",
+    "validation",
     "with",
 )
 

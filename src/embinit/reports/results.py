@@ -220,7 +220,7 @@ def _tables(part: Part, folded: bool) -> list[str]:
 
 def _about(one: Shown) -> list[str]:
     by_loss = loss_note(one.part.rows) if one.part.sweep is None else ""
-    said = [sentence(f"{by_loss[:1].upper()}{by_loss[1:]}")] if by_loss else []
+    said = [sentence(by_loss)] if by_loss else []
     said += [f"{name}: {about}" for name, about in one.part.sources]
     said += [sentence(left) for left in one.left]
     return [f"- {text(line)}" for line in said] + [""] * bool(said)

@@ -208,8 +208,8 @@ def advised(trial: Trial, lines: Lines | None = None) -> str:
 
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
-    said = [canonical(recipe_of(verdict(side.basis).recipe)) for side in trial.sides]
-    return any(name not in trial.recipes and name not in SCALES for name in said)
+    said = [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
+    return any(_runnable(advice, basis, trial.recipes) != canonical(recipe_of(advice)) for advice, basis in said)
 
 
 def _runnable(advice: str, basis: Basis, ran: Sequence[str]) -> str:
