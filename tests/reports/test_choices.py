@@ -144,6 +144,14 @@ def test_what_was_named_beforehand_is_judged_by_itself() -> None:
     expected = statistics.holm([found.t_p for found in row.differences if found.t_p is not None])
     assert [found.holm_p for found in one.differences] == pytest.approx(expected)
     assert one.verdict == "better"
+    # It may be so by itself and not among all that was run; the block says both.
+    begins = (
+        "wide · rotary positions, named beforehand, is better than all of its baselines; corrected for all runs, use "
+    )
+    assert summary.answer.startswith(begins)
+    assert summary.answer == summary.parts[0].answer
+    bad = report(named("A", levels(wide=36.0))).answer
+    assert bad.startswith("wide · rotary positions, named beforehand, is worse than all of its baselines; ")
 
 
 def test_the_answer_is_about_the_chosen_first_and_then_about_the_named() -> None:

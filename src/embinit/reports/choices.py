@@ -13,6 +13,7 @@ from embinit.reports.types import Cell, Choice, Part, Row, Table
 from embinit.reports.words import NONE, listed, plural, probability
 
 _CHOSEN = ", chosen on"
+_VERDICTS = {"better": "is better than", "worse": "is worse than", "": "is not better beyond noise than"}
 
 
 def is_choosing(name: str, names: Sequence[str]) -> bool:
@@ -101,6 +102,18 @@ def choice_answer(made: Sequence[Choice], baselines: Sequence[Baseline]) -> str:
     return "; ".join(filter(None, (said, _outcome(named, "named beforehand", "these" if known else versus(baselines)))))
 
 
+def with_named(parts: Sequence[Part], made: Sequence[Choice]) -> tuple[Part, ...]:
+    """Return blocks whose answers begin with what was named there, which is not corrected for all that ran beside it."""
+    said = {
+        one.block: f"{one.label}, named beforehand, {_VERDICTS[one.verdict]} all of its baselines; corrected for all runs"
+        for one in made
+        if one.named and one.differences
+    }
+    return tuple(
+        replace(part, answer=f"{said[part.name]}, {part.answer}") if part.name in said else part for part in parts
+    )
+
+
 def _outcome(made: Sequence[Choice], how: str, whom: str) -> str:
     """Return which of the starts that have been judged are better than their baselines; empty where none has been."""
     judged = [one for one in made if one.differences]
@@ -108,10 +121,9 @@ def _outcome(made: Sequence[Choice], how: str, whom: str) -> str:
         return ""
     if len(judged) == 1:
         (one,) = judged
-        outcome = {"better": "is better than", "worse": "is worse than"}.get(
-            one.verdict, "is not better beyond noise than"
+        return (
+            f"{one.label}, {how} for {one.block}, {_VERDICTS[one.verdict]} {whom}: {over(one.differences, one.metric)}"
         )
-        return f"{one.label}, {how} for {one.block}, {outcome} {whom}: {over(one.differences, one.metric)}"
     where: dict[str, list[str]] = {}
     for one in judged:
         if one.verdict == "better":

@@ -8,7 +8,7 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.recipes.recipe import named
 from embinit.reports import again, words
 from embinit.reports.answers import answer, block_answer, block_notes, caveats
-from embinit.reports.choices import choices, is_choosing
+from embinit.reports.choices import choices, is_choosing, with_named
 from embinit.reports.curves import NUMBER, curves, sweep
 from embinit.reports.examples import Texts, examples, no_texts
 from embinit.reports.matrices import shapes
@@ -37,6 +37,7 @@ def summarize(
         for block, table in zip(experiment.blocks, tables, strict=True)
     )
     chosen = choices(parts)
+    parts = with_named(parts, chosen)
     file = file or f"experiments/{experiment.name}.toml"
     return Summary(
         name=experiment.name,
