@@ -14,6 +14,7 @@ import numpy.typing as npt
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
+TaskKind = Literal["translation", "classification"]
 
 
 def as_matrix(values: npt.ArrayLike) -> Matrix:

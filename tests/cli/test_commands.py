@@ -44,6 +44,18 @@ def test_inspect_says_what_to_do_and_its_command_does_it(glove_file: Path, vocab
     assert matrix.std() == pytest.approx((2 / 327) ** 0.5, rel=0.01)
 
 
+def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path: Path) -> None:
+    wide, made = np.random.default_rng(0).standard_normal((300, 24)), tmp_path / "wide.txt"
+    made.write_text("".join(f"w{i} {' '.join(f'{x:.4f}' for x in row)}\n" for i, row in enumerate(wide)))
+    done = run("inspect", made, "--task", "classification")
+    assert done.returncode == 0, done.stderr
+    assert "Scale these vectors down to 1.4 times the positions" in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
+    assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
+    matrix = np.load(tmp_path / "made.npy")
+    assert matrix.std() * matrix.shape[1] ** 0.5 == pytest.approx(1.4 * 0.5**0.5, rel=0.01)
+
+
 def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:
     done = run("inspect", glove_file, "--vocab", vocabulary, "--json")
     content = json.loads(done.stdout)
@@ -157,6 +169,10 @@ WRONG = {
     "pickle": (["inspect", "{folder}/pickle"], "is a pickle"),
     "recipe": (["inspect", "{glove}", "--recipe", "pretrained_xaver"], "did you mean 'pretrained_xavier'?"),
     "model": (["inspect", "{glove}", "--model", "brt"], "unknown model 'brt'; did you mean 'bert'?"),
+    "task": (
+        ["inspect", "{glove}", "--task", "clasify"],
+        "unknown kind of task 'clasify'; one of classification, translation",
+    ),
     "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
     "lower alone": (["inspect", "{glove}", "--lower"], "--lower goes with --text"),
     "equal numbers": (["inspect", "{folder}/equal"], "all numbers are equal"),

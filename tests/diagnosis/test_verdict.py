@@ -11,7 +11,7 @@ import pytest
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import limits, percent
+from embinit.diagnosis.verdict import basis_of, limits, percent, verdict
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.types import Aligned, Embeddings, Origin
@@ -39,6 +39,38 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
     seen = diagnose(vectors(std, dim))
     assert seen.verdict.advice == advice
     assert seen.verdict.recipe == recommended
+
+
+@pytest.mark.parametrize(
+    ("source", "std", "dim", "advice", "recommended"),
+    [
+        ("Xavier", 0.016, 300, "enlarge", "pretrained | center | scale ratio=1.4"),
+        ("GloVe", 0.37, 300, "standardize", "pretrained | center | scale ratio=1.4"),
+        ("BERT", 0.04, 768, "as is", "pretrained"),
+        ("T5", 22.6, 512, "standardize", "pretrained | center | scale ratio=1.4"),
+    ],
+)
+def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
+    source: str, std: float, dim: int, advice: str, recommended: str
+) -> None:
+    rows = vectors(std, dim)
+    seen = diagnose(rows, task="classification")
+    assert (seen.verdict.advice, seen.verdict.recipe) == (advice, recommended)
+    assert diagnose(rows, recipe=recommended, task="classification").verdict.advice == "as is"
+    # What translation is told is what is told where no task is named.
+    assert diagnose(rows, task="translation").verdict == diagnose(rows).verdict
+    # Only sinusoids were tried: models with other positions get the advice that they had.
+    assert diagnose(rows, host="bert", task="classification").verdict == diagnose(rows, host="bert").verdict
+    assert diagnose(rows, host="llama", task="classification").verdict == diagnose(rows, host="llama").verdict
+
+
+def test_the_task_is_among_the_numbers_that_a_verdict_is_drawn_from_again() -> None:
+    seen = diagnose(vectors(0.37, 64), task="classification")
+    stored = json.loads(json.dumps(seen.basis.as_json()))
+    assert verdict(basis_of(stored)) == seen.verdict
+    assert seen.as_dict()["task"] == "classification"
+    del stored["task"]
+    assert verdict(basis_of(stored)) == diagnose(vectors(0.37, 64)).verdict
 
 
 def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
@@ -123,6 +155,8 @@ def test_everything_is_plain_data() -> None:
 def test_the_lines_are_in_order() -> None:
     line = limits()["ratio"]
     assert line["buried"] < line["aim"] < line["good"] < line["border"]
+    line = limits()["classification"]
+    assert line["low"] < line["aim"] < line["high"]
 
 
 def test_percent() -> None:

@@ -170,7 +170,10 @@ def test_blocks_are_counted() -> None:
     assert said == ("better than both xavier and pretrained_xavier: wide · rotary positions in 1 of 2 blocks")
     other, more = made.crossed({**LEVELS, ("rotary", "wide"): 30.0}, AXES, range(10), name="Tatoeba")
     less = summarize(made.experiment(other, made.replace(other, name="again"), against=BOTH), more).answer
-    assert less == "no initialization is better than both xavier and pretrained_xavier beyond noise in any of 2 blocks"
+    nothing = "no initialization is better than both xavier and pretrained_xavier beyond noise in"
+    assert less == f"{nothing} any of 2 blocks"
+    alone = summarize(made.experiment(other, made.block("not run"), against=BOTH), more).answer
+    assert alone == f"{nothing} the block that was run"
 
 
 def test_baselines_in_words() -> None:

@@ -20,8 +20,8 @@ from embinit.reports.advice import section
 from embinit.reports.compact import Compact, read_compact, write_compact, write_measured
 from embinit.reports.results import document, main
 from embinit.reports.thresholds import adjusted, candidates
-from embinit.reports.verdicts import Trial, advised, always, halves, outcome, tally, trials
-from embinit.types import Embeddings, Origin
+from embinit.reports.verdicts import Trial, advised, always, halves, outcome, tally, trials, untold
+from embinit.types import Embeddings, Origin, TaskKind
 from tests.reports import made
 
 #: BLEU of each recipe where rows are narrow enough as they are, and where they are not.
@@ -30,13 +30,15 @@ WIDE = {"xavier": 37.0, "pretrained": 33.0, "pretrained_xavier": 39.0}
 RECIPES = tuple(NARROW)
 
 
-def seen(ratio: float, side: str = "source", rows: int = 1500, extra: int = 0) -> dict[str, Any]:
+def seen(
+    ratio: float, side: str = "source", rows: int = 1500, extra: int = 0, task: TaskKind | None = None
+) -> dict[str, Any]:
     """Return the measure of vectors with this ratio to the positions; of `extra` more tokens there is no row."""
     rng = np.random.default_rng(0)
     matrix = (ratio * 0.70710678 / 32**0.5 * rng.standard_normal((rows, 32))).astype(np.float32)
     words = [f"w{i}" for i in range(rows)]
     aligned = align(Embeddings(words, matrix, Origin("made", "made")), [*words, *(f"x{i}" for i in range(extra))])
-    found = diagnose(aligned)
+    found = diagnose(aligned, task=task)
     return {
         "side": side, "source": "glove", "rows": "", "basis": found.basis.as_json(), "verdict": as_dict(found.verdict)
     }  # fmt: skip
@@ -169,11 +171,63 @@ def test_sides_that_are_advised_differently_are_both_standardized() -> None:
     assert advised(trial) == "pretrained"
 
 
-def test_of_two_files_with_one_block_the_one_with_more_seeds_counts() -> None:
+def test_of_two_files_with_one_block_the_one_with_more_recipes_and_then_seeds_counts() -> None:
     looked = measured({"x": [seen(9.0)]})
     for order in ((6, 8), (8, 6)):
         (trial,) = trials([*(trained({"x": WIDE}, seeds) for seeds in order), looked])
         assert len(trial.scores["xavier"]) == 8
+    fewer, more = trained({"x": WIDE}, seeds=8), trained({"x": {**WIDE, "pretrained_shuffled": 31.0}}, seeds=6)
+    for files in ((fewer, more), (more, fewer)):
+        (trial,) = trials([*files, looked])
+        assert len(trial.scores) == 4
+
+
+def of_classifier(ratio: float = 9.0) -> Trial:
+    """Return a cell of classification in which the size that is advised to classifiers was run, under a name of its own."""
+    ran = trained({"x": {**WIDE, "larger": 41.0}})
+    (block,) = ran.experiment.blocks
+    steps = "pretrained | center | scale ratio=1.4"
+    runs, found = [], {}
+    for run in block.runs:
+        own = dict(run.axes)["recipe"]
+        sides = tuple(
+            (name, replace(side, source="glove", recipe=steps if own == "larger" else own))
+            for name, side in run.spec.sides
+        )
+        runs.append(replace(run, spec=replace(run.spec, sides=sides)))
+        found[runs[-1].spec.key] = replace(ran.results[run.spec.key], spec=runs[-1].spec)
+    ran = Compact(replace(ran.experiment, blocks=(replace(block, runs=tuple(runs)),)), found)
+    rows = {side.rows for run in runs for _, side in run.spec.sides}
+    looked = {**seen(ratio, "source", task="classification"), "rows": rows.pop()}
+    (trial,) = trials([ran, measured({"x": [looked]})])
+    return trial
+
+
+def test_a_recipe_that_the_file_calls_by_its_own_name_is_known_by_its_steps() -> None:
+    trial = of_classifier()
+    assert not trial.open
+    assert advised(trial) == trial.best == "larger"
+    assert trial.steps("larger") == "pretrained | center | scale ratio=1.4"
+    assert advised(untold(trial)) == "pretrained_xavier"
+    said = "\n".join(section([trial]))
+    assert "| embinit inspect | 1 of 1 |" in said
+    assert "| embinit inspect without --task | 0 of 1 |" in said
+    assert "pretrained \\| center \\| scale ratio=1.4 | pretrained \\| center" in said
+    assert "advises a scale that was not run" not in said
+    assert "without --task" not in "\n".join(section([one(9.0, WIDE)]))
+
+
+def test_lines_of_classifiers_are_adjusted_by_their_own_cells() -> None:
+    # At 9 rows do best as they are: the upper line of classifiers moves beyond it, those of translation stay.
+    cell = of_classifier()
+    kept = {**cell.scores, "pretrained": {seed: 50.0 + score for seed, score in cell.scores["pretrained"].items()}}
+    found = adjusted([replace(cell, scores=kept, half=half) for half in "AB"], "A")
+    assert found is not None
+    assert found.lines["high"] > 9
+    assert {name: found.lines[name] for name in ("buried", "border", "low")} == {
+        "buried": 0.2, "border": 2.5, "low": 0.75
+    }  # fmt: skip
+    assert (found.before["B"].hits, found.after["B"].hits) == (0, 1)
 
 
 def test_halves_share_out_tasks_and_sources() -> None:
@@ -212,7 +266,7 @@ def test_lines_that_are_right_stay() -> None:
     found = adjusted(cells(border=2.5), "A")
     assert found is not None
     assert not found.moved
-    assert found.lines == {"buried": 0.2, "border": 2.5}
+    assert found.lines == {"buried": 0.2, "border": 2.5, "low": 0.75, "high": 3.0}
 
 
 def test_lines_that_are_wrong_are_moved_on_one_half_and_judged_on_the_other() -> None:
@@ -273,8 +327,8 @@ def test_the_section_says_whether_the_advice_is_worth_anything() -> None:
     assert "in 8 of 8 cells: more often than any one recipe taken always (pretrained or pretrained_xavier: 4)." in good
     assert "in 4 of 8 cells: less often than pretrained taken always (8)." in bad
     assert "| embinit inspect | 8 of 8 | 100.0 % | [68, 100] % | 0.00 |" in good
-    assert "None of 6 pairs of lines does better on half A than those in the file." in good
-    assert "| half A | 0.2 | 18 | 2 of 4 → 4 of 4 | 2 of 4 → 4 of 4 |" in bad
+    assert "None of 6 sets of lines does better on half A than the one in the file." in good
+    assert "| half A | 0.2 | 18 | 0.75 | 3 | 2 of 4 → 4 of 4 | 2 of 4 → 4 of 4 |" in bad
 
 
 def test_nothing_that_can_be_judged_is_said() -> None:

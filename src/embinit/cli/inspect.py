@@ -27,6 +27,16 @@ def command(
     lower: shared.Lower = False,
     min_count: shared.MinCount = 1,
     model: shared.Model = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            metavar="KIND",
+            help="What the model is for: translation (as the default, for all where order matters) or classification, "
+            "which does best with larger rows.",
+            show_default=False,
+        ),
+    ] = None,
     recipe: shared.RecipeName = "pretrained",
     fill: shared.Fill = None,
     no_case: shared.NoCase = False,
@@ -56,18 +66,18 @@ def command(
     embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower --min-count 2
     """
     from embinit.cli.console import console, print_json, working
-    from embinit.diagnosis.diagnose import diagnose
+    from embinit.diagnosis.diagnose import diagnose, task_kind
     from embinit.hosts import host
     from embinit.recipes.recipe import recipe as recipe_of
 
-    chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
+    chosen, target, purpose = recipe_of(recipe, fill), host(model or "tutorial"), task_kind(task)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
         dim=dim or target.dim, project=project, seed=seed,
     )  # fmt: skip
     with working("measuring"):
-        diagnosis = diagnose(aligned, host=target, recipe=chosen, seed=seed)
+        diagnosis = diagnose(aligned, host=target, recipe=chosen, task=purpose, seed=seed)
         analogies = None if questions is None else _analogies(diagnosis, aligned, questions, lower, seed)
     line = shared.command_line(
         "make",
@@ -127,6 +137,9 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, de
         running = "" if tokens is None else f", {percent(tokens)} of running tokens"
         lines.append(("coverage", f"{percent(types)} of types{running}"))
     lines.append(("model", f"{diagnosis.host.name}{default}: {diagnosis.host.about}"))
+    if diagnosis.host.positions == "sinusoidal":
+        said = diagnosis.basis.task or "any where order matters, by default; --task classification says another"
+        lines.append(("task", said))
     lines.append(("recipe", str(diagnosis.recipe)))
     lines += [("reading", line) for line in rejected(diagnosis.counts, diagnosis.examples)]
     screen.print(f"[bold]{escape(diagnosis.source)}[/]  {escape(diagnosis.format)}", soft_wrap=True)

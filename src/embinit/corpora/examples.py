@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
-from embinit.types import Counts
-
-Task = Literal["translation", "classification"]
+from embinit.types import Counts, TaskKind
 
 _EXAMPLES = 5
 
@@ -47,7 +44,7 @@ class Corpus:
     """A data set: its splits, what its labels mean, and what differs from the official one."""
 
     name: str
-    task: Task
+    task: TaskKind
     splits: dict[str, Split]
     labels: tuple[str, ...] = ()
     #: languages of the two sides of a translation, or of the sentences

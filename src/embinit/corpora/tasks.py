@@ -11,9 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from embinit.corpora.examples import Corpus, Reading, Split, Task, split_of
+from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
 from embinit.errors import EmbinitError, closest
+from embinit.types import TaskKind
 
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
 
@@ -23,7 +24,7 @@ class TaskData:
     """What is known of a data set."""
 
     name: str
-    task: Task
+    task: TaskKind
     about: str
     layouts: list[dict[str, Any]]
     min_count: int = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
 from embinit.diagnosis.verdict import Basis, Verdict, as_dict, verdict
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, closest
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, xavier_std
+from embinit.types import Aligned, Host, Matrix, TaskKind, xavier_std
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
@@ -64,6 +64,7 @@ class Diagnosis:
         return {
             "source": {"name": self.source, "format": self.format, "counts": self.counts, "examples": self.examples},
             "host": asdict(self.host),
+            "task": self.basis.task,
             "recipe": {"name": self.recipe.name, "steps": str(self.recipe), "fill": self.recipe.fill},
             "vocabulary": {"rows": self.rows, "dim": self.dim, "matches": self.matches},
             "coverage": {"types": self.coverage[0], "tokens": self.coverage[1]},
@@ -83,9 +84,18 @@ class Diagnosis:
 
 
 def diagnose(
-    aligned: Aligned, *, host: Host | str = "tutorial", recipe: Recipe | str = "pretrained", seed: int = 0
+    aligned: Aligned,
+    *,
+    host: Host | str = "tutorial",
+    recipe: Recipe | str = "pretrained",
+    task: str | None = None,
+    seed: int = 0,
 ) -> Diagnosis:
-    """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model."""
+    """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model.
+
+    `task` is what the model is for, `translation` or `classification`; without it order is taken to matter.
+    """
+    purpose = task_kind(task)
     host = known_host(host) if isinstance(host, str) else host
     chosen = recipe_of(recipe)
     matrix = chosen(aligned, stream(seed, "matrix"), host)
@@ -97,7 +107,7 @@ def diagnose(
     others = distribution(matrix[~own]) if not own.all() else None
     coverage = aligned.coverage()
     missing_std = None if others is None or others.rows < 10 else others.std
-    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std)
+    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose)
     opinion = verdict(basis)
     if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
@@ -128,6 +138,17 @@ def diagnose(
         basis=basis,
         verdict=opinion,
     )
+
+
+def task_kind(task: str | None) -> TaskKind | None:
+    """Return what a model is for, by its name; None stays None."""
+    kinds: tuple[TaskKind, ...] = get_args(TaskKind)
+    for kind in kinds:
+        if kind == task:
+            return kind
+    if task is None:
+        return None
+    raise EmbinitError(f"unknown kind of task {task!r}{closest(task, kinds)}")
 
 
 def _xavier(rows: int, dim: int) -> Distribution:

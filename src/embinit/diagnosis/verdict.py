@@ -12,7 +12,7 @@ from typing import Any, Literal
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.distribution import Distribution
 from embinit.diagnosis.geometry import Geometry
-from embinit.types import Host, xavier_std
+from embinit.types import Host, TaskKind, xavier_std
 
 Severity = Literal["good", "note", "harm"]
 #: Where a verdict draws its lines: table -> name -> number, as in `verdict.toml`.
@@ -53,6 +53,16 @@ class Basis:
     coverage: tuple[float, float | None]
     #: σ of the rows that the source lacked; None where they are too few to tell
     missing_std: float | None
+    #: what the model is trained for; None: not said, and taken for one in which order matters
+    task: TaskKind | None = None
+
+    @property
+    def lines(self) -> str:
+        """Return the table of `verdict.toml` whose lines decide what is advised."""
+        if self.absorbed is None:
+            return "stream"
+        of_classifiers = self.task == "classification" and self.host.positions == "sinusoidal"
+        return "classification" if of_classifiers else "ratio"
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain JSON values; `basis_of` reads them."""
@@ -71,6 +81,7 @@ def basis_of(content: Mapping[str, Any]) -> Basis:
         absorbed=None if absorbed is None else Absorption(**absorbed),
         coverage=(types, tokens),
         missing_std=content["missing_std"],
+        task=content.get("task"),
     )
 
 
@@ -101,34 +112,18 @@ _Opinion = tuple[str, str, str, list[Finding]]
 
 
 def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
-    line, ratio, host = lines["ratio"], absorbed.ratio, basis.host
-    target = _target(basis, line)
-    told = (
-        ""
-        if absorbed.position_readout is None
-        else (
-            f"; a linear read-out tells {percent(absorbed.position_readout)} of positions from the sum (chance is 5 %)"
-        )
-    )
-    kept = (
-        ""
-        if absorbed.neighbours_kept is None
-        else (f"; {percent(absorbed.neighbours_kept)} of nearest neighbours stay")
-    )
-    seen = f"scaled σ is {ratio:.3g} times the rms of the positions"
-    taken = (
-        ""
-        if host.positions == "sinusoidal" and host.norm == "none"
-        else (" (measured with sinusoids and post-LN; taken over to this model)")
-    )
+    if basis.lines == "classification":
+        return _in_a_classifier(basis, absorbed, lines["classification"])
+    line, ratio = lines["ratio"], absorbed.ratio
+    seen, told, kept, taken = _words(basis.host, absorbed)
     if ratio > line["border"]:
-        hidden = absorbed.position_readout is None or absorbed.position_readout < 0.5
+        hidden = _hidden(absorbed)
         text = f"{'positions are absorbed' if hidden else 'rows outweigh the positions'}: {seen}{told}{taken}"
         headline = (
             "Standardize these vectors: as they are the model will do worse than with Xavier's random ones, "
             f"for they {'absorb' if hidden else 'outweigh'} the positions."
         )
-        return "standardize", headline, target, [Finding("harm", "absorption", text)]
+        return "standardize", headline, _target(basis, line), [Finding("harm", "absorption", text)]
     if ratio > line["good"]:
         text = f"positions are still there, though weak: {seen}{told}{kept}{taken}"
         headline = "Use these vectors as they are, or scale them lightly: they are near the range where meaning helps."
@@ -139,8 +134,49 @@ def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinio
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
     text = f"positions drown the rows: {seen}{kept}{taken}"
     headline = "Enlarge these vectors: they do no harm, but their meaning drowns in the positions."
-    recipe = f"pretrained | center | scale ratio={line['aim']}"
-    return "enlarge", headline, recipe, [Finding("note", "absorption", text)]
+    return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+
+
+def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, float]) -> _Opinion:
+    """Return what to do where rows shall keep their meaning in training more than positions must be read from them."""
+    seen, told, kept, taken = _words(basis.host, absorbed)
+    size = f"{line['aim']} times the positions"
+    if absorbed.ratio > line["high"]:
+        text = f"positions are {'absorbed' if _hidden(absorbed) else 'outweighed'}: {seen}{told}{taken}"
+        headline = f"Scale these vectors down to {size}: a classifier then sees positions, and still what rows mean."
+        order = "where order hardly matters (sentiment), rows may do as well or better as they are: compare"
+        findings = [Finding("harm", "absorption", text), Finding("note", "order", order)]
+        return "standardize", headline, _at(line["aim"]), findings
+    if absorbed.ratio >= line["low"]:
+        text = f"rows are of the size that classifiers do best with: {seen}{told}{kept}{taken}"
+        headline = "Use these vectors as they are: a classifier sees the positions, and keeps what rows mean."
+        return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
+    text = f"rows are so small that training soon overwrites what they mean: {seen}{kept}{taken}"
+    headline = f"Enlarge these vectors to {size}: they do no harm, but a classifier will not keep what they mean."
+    return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+
+
+def _words(host: Host, absorbed: Absorption) -> tuple[str, str, str, str]:
+    """Return what was seen in the sum of rows and positions: their sizes, what each keeps, and whose lines it is held to."""
+    seen = f"scaled σ is {absorbed.ratio:.3g} times the rms of the positions"
+    readout, stay = absorbed.position_readout, absorbed.neighbours_kept
+    told = (
+        ""
+        if readout is None
+        else f"; a linear read-out tells {percent(readout)} of positions from the sum (chance is 5 %)"
+    )
+    kept = "" if stay is None else f"; {percent(stay)} of nearest neighbours stay"
+    own = host.positions == "sinusoidal" and host.norm == "none"
+    taken = "" if own else " (measured with sinusoids and post-LN; taken over to this model)"
+    return seen, told, kept, taken
+
+
+def _hidden(absorbed: Absorption) -> bool:
+    return absorbed.position_readout is None or absorbed.position_readout < 0.5
+
+
+def _at(ratio: float) -> str:
+    return f"pretrained | center | scale ratio={ratio}"
 
 
 def _target(basis: Basis, line: Mapping[str, float]) -> str:
@@ -151,7 +187,7 @@ def _target(basis: Basis, line: Mapping[str, float]) -> str:
     ratio = xavier_std(basis.rows, dim) * host.multiplier(dim) / host.position_rms
     if line["buried"] <= ratio <= line["good"]:
         return "pretrained_xavier"
-    return f"pretrained | center | scale ratio={line['aim']}"
+    return _at(line["aim"])
 
 
 def _without_positions(basis: Basis, line: Mapping[str, float]) -> _Opinion:

@@ -97,10 +97,10 @@ def _verdicts(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
         spec, paths = planned.spec, dict(job.rows)
         for name, side in spec.sides:
             if side.source and (name, side.rows) not in rows:
-                vocabulary = resolved.tasks[spec.task.data].prepared.vocabularies[name]
-                aligned = aligned_of(side, paths[name], vocabulary, dim_of(spec))
+                prepared, model = resolved.tasks[spec.task.data].prepared, _host(spec, block.name)
+                aligned = aligned_of(side, paths[name], prepared.vocabularies[name], dim_of(spec))
                 as_is = recipe("pretrained", side.fill)
-                seen = diagnose(aligned, host=_host(spec, block.name), recipe=as_is, seed=spec.seed)
+                seen = diagnose(aligned, host=model, recipe=as_is, task=prepared.task, seed=spec.seed)
                 said = {"basis": seen.basis.as_json(), "verdict": as_dict(seen.verdict)}
                 rows[name, side.rows] = {"side": name, "source": side.source, "rows": side.rows, **said}
     return list(rows.values())

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embinit.errors import EmbinitError, closest
-from embinit.types import Vocabulary
+from embinit.types import TaskKind, Vocabulary
 
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 VERSION = 1
@@ -53,9 +53,9 @@ class Prepared:
     manifest: dict[str, Any]
 
     @property
-    def task(self) -> str:
+    def task(self) -> TaskKind:
         """Return `translation` or `classification`."""
-        return str(self.manifest["task"])
+        return "translation" if self.manifest["task"] == "translation" else "classification"
 
     @property
     def splits(self) -> list[str]:

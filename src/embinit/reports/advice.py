@@ -9,7 +9,7 @@ from embinit.diagnosis.verdict import verdict
 from embinit.reports.markdown import details, table, text
 from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
-from embinit.reports.thresholds import ADJUSTED, HALVES, Adjusted, adjusted
+from embinit.reports.thresholds import HALVES, Adjusted, adjusted
 from embinit.reports.types import Cell, Table
 from embinit.reports.verdicts import (
     SEEDS,
@@ -22,6 +22,7 @@ from embinit.reports.verdicts import (
     outcome,
     stood_for,
     tally,
+    untold,
 )
 from embinit.reports.words import NONE, compact, fixed, interval, listed, plural, signed
 
@@ -34,7 +35,7 @@ def section(found: Sequence[Trial]) -> list[str]:
     whole, trivial = _tallies(found)
     lines = [TITLE, "", f"**{text(headline(found))}**", ""]
     if whole.judged:
-        lines += [table(_advisers(whole, trivial)), "", *_reading(found), ""]
+        lines += [table(_advisers(found, whole, trivial)), "", *_reading(found), ""]
         lines += [table(_cells([trial for trial in found if not _open(trial)])), ""]
     lines += _opens(found)
     lines += details("Would other lines do better?", _thresholds(found)) if whole.judged else []
@@ -81,10 +82,13 @@ def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
     return f"{said}: more often than any one recipe taken always ({names}: {most})."
 
 
-def _advisers(whole: Tally, trivial: Mapping[str, Tally]) -> Table:
+def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]) -> Table:
     units = list(dict.fromkeys(unit for one in (whole, *trivial.values()) for unit in one.regret))
     header = ("adviser", "hits", "share", "95 %", *(f"mean regret, {unit}" for unit in units))
-    named = {"embinit inspect": whole, **{f"always {name}": one for name, one in trivial.items()}}
+    named = {"embinit inspect": whole}
+    if any(advised(trial) != advised(untold(trial)) for trial in found):
+        named["embinit inspect without --task"] = tally(found, lambda trial: advised(untold(trial)))
+    named |= {f"always {name}": one for name, one in trivial.items()}
     rows = tuple(
         (
             Cell(name),
@@ -133,7 +137,7 @@ def _cells(found: Sequence[Trial]) -> Table:
 def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
-    reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
+    reached = f"{trial.steps(best)} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
     gap, bounds = NONE, NONE
     if one.difference is not None:
         gap = f"{signed(one.difference.mean, digits)} {trial.metric.unit}"
@@ -141,7 +145,7 @@ def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
     elif one.word == "hit":
         gap = "it is the best"
     said = f"{one.word}: {one.why}" if one.why else one.word
-    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, one.recipe, reached, gap, bounds, said)
+    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, trial.steps(one.recipe), reached, gap, bounds, said)
     return tuple(Cell(word, strong=one.word == "miss" and word == said) for word in texts)
 
 
@@ -149,15 +153,15 @@ def _thresholds(found: Sequence[Trial]) -> list[str]:
     made = [one for half in HALVES if (one := adjusted(found, half)) is not None]
     if not made:
         return ["Open: each half needs a cell that can be judged.", ""]
-    shipped = listed([f"{name} {compact(made[0].shipped[name])}" for name in ADJUSTED])
-    header = ("adjusted on", *ADJUSTED, "hits on that half", "hits on the other half", "regret there")
+    shipped = listed([f"{name} {compact(ratio)}" for name, ratio in made[0].shipped.items()])
+    header = ("adjusted on", *made[0].shipped, "hits on that half", "hits on the other half", "regret there")
     rows = tuple(_line(one) for one in made)
     return [
         text(
-            "The two lines of verdict.toml that decide which recipe is advised, adjusted on one half of the cells and "
-            f"applied to the other: as they are → adjusted. The lines in the file are {shipped}. Adjusted is the pair with "
-            "the most hits, then the least regret, then the least change; regret is the mean over cells, in points of "
-            "either score."
+            "The lines of verdict.toml that decide which recipe is advised (buried and border in translation, low and high "
+            "in classification), adjusted on one half of the cells and applied to the other: as they are → adjusted. In the "
+            f"file they are {shipped}. Adjusted are those with the most hits, then the least regret, then the least change; "
+            "regret is the mean over cells, in points of either score."
         ),
         "",
         table(Table("Lines", header, rows)),
@@ -171,7 +175,7 @@ def _line(one: Adjusted) -> tuple[Cell, ...]:
     other = next(half for half in HALVES if half != one.on)
     texts = [
         f"half {one.on}",
-        *(compact(one.lines[name]) for name in ADJUSTED),
+        *map(compact, one.lines.values()),
         *(_change(one.before[half], one.after[half]) for half in (one.on, other)),
         f"{fixed(one.before[other].cost, _DIGITS)} → {fixed(one.after[other].cost, _DIGITS)}",
     ]
@@ -186,7 +190,7 @@ def _worth(one: Adjusted) -> str:
     """Return what the adjusting on the first half is worth on the second, in a sentence."""
     other = next(half for half in HALVES if half != one.on)
     if not one.moved:
-        return f"None of {one.tried} pairs of lines does better on half {one.on} than those in the file."
+        return f"None of {one.tried} sets of lines does better on half {one.on} than the one in the file."
     hits = one.after[other].hits - one.before[other].hits
     cost = (one.before[other].cost or 0) - (one.after[other].cost or 0)
     changed = (
@@ -196,7 +200,7 @@ def _worth(one: Adjusted) -> str:
         if abs(cost) > 1e-9
         else "no change"
     )
-    return f"Of {one.tried} pairs of lines, the one that does best on half {one.on} gives {changed} on half {other}."
+    return f"Of {one.tried} sets of lines, the one that does best on half {one.on} gives {changed} on half {other}."
 
 
 def _seen(found: Sequence[Trial]) -> list[str]:

@@ -99,7 +99,8 @@ def counted(parts: Sequence[Part], baselines: Sequence[Baseline]) -> str:
     ordered = sorted(tallies.items(), key=lambda item: -item[1][0])
     said = [f"{name} in {better} of {plural(of, 'block')}" for name, (better, of) in ordered if better][:_NAMED]
     if not said:
-        return f"no initialization is better than {versus(baselines)} beyond noise in any of {plural(blocks, 'block')}"
+        where = "the block that was run" if blocks == 1 else f"any of {blocks} blocks"
+        return f"no initialization is better than {versus(baselines)} beyond noise in {where}"
     return f"better than {versus(baselines)}: {', '.join(said)}"
 
 

@@ -14,8 +14,9 @@ from embinit.diagnosis.verdict import Lines, limits
 from embinit.reports.verdicts import Tally, Trial, advised, tally
 
 HALVES = ("A", "B")
-#: The lines that decide which recipe is advised; `good` only tells two ways of saying `pretrained` apart.
-ADJUSTED = ("buried", "border")
+#: Table of `verdict.toml` -> the lines, below and above its `aim`, that decide which recipe is advised; `good` only tells
+#: two ways of saying `pretrained` apart.
+ADJUSTED = {"ratio": ("buried", "border"), "classification": ("low", "high")}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Adjusted:
     #: name of a line -> its ratio
     lines: Mapping[str, float]
     shipped: Mapping[str, float]
-    #: how many pairs of lines were tried
+    #: how many sets of lines were tried
     tried: int
     before: Mapping[str, Tally]
     after: Mapping[str, Tally]
@@ -34,30 +35,30 @@ class Adjusted:
     @property
     def moved(self) -> bool:
         """Return whether other lines than the shipped ones did better."""
-        return any(self.lines[name] != self.shipped[name] for name in ADJUSTED)
+        return self.lines != self.shipped
 
 
 def adjusted(found: Sequence[Trial], on: str) -> Adjusted | None:
     """Return the lines with the most hits on a half, then the least regret, then nearest to the shipped; None without cells.
 
-    Every pair of lines that divides the half's ratios differently is tried.
+    Every set of lines that divides the half's ratios differently is tried.
     """
     by_half = {half: [trial for trial in found if trial.half == half and not trial.open] for half in HALVES}
     if not all(by_half.values()):
         return None
-    shipped = limits()["ratio"]
+    shipped = _adjusted(limits())
     tried = candidates(by_half[on])
 
     def rank(lines: Lines) -> tuple[float, ...]:
         done = tally(by_half[on], lambda trial: advised(trial, lines))
-        far = sum(abs(math.log(lines["ratio"][name] / shipped[name])) for name in ADJUSTED)
+        far = sum(abs(math.log(ratio / shipped[name])) for name, ratio in _adjusted(lines).items())
         return -done.hits, round(done.cost or 0.0, 9), far
 
     chosen = min(tried, key=rank)
     return Adjusted(
         on=on,
-        lines={name: chosen["ratio"][name] for name in ADJUSTED},
-        shipped={name: shipped[name] for name in ADJUSTED},
+        lines=_adjusted(chosen),
+        shipped=shipped,
         tried=len(tried),
         before={half: tally(by_half[half], advised) for half in HALVES},
         after={half: tally(by_half[half], lambda trial: advised(trial, chosen)) for half in HALVES},
@@ -65,23 +66,34 @@ def adjusted(found: Sequence[Trial], on: str) -> Adjusted | None:
 
 
 def candidates(found: Sequence[Trial]) -> list[Lines]:
-    """Return the lines to be tried: the shipped ones, and one between each two neighbouring ratios of these cells.
+    """Return the lines to be tried: the shipped ones, and one between each two neighbouring ratios of the cells they judge.
 
-    `buried` stays below the ratio that the verdict aims at and `border` above it; below the smallest ratio and above the
-    largest one more lies a factor of two away.
+    The lower line of a table stays below the ratio that the verdict aims at and the upper one above it; below the smallest
+    ratio and above the largest one more lies a factor of two away.
     """
-    lines = limits()
-    aim = lines["ratio"]["aim"]
-    ratios = {side.basis.absorbed.ratio for trial in found for side in trial.sides if side.basis.absorbed is not None}
-    low = _between([*sorted(ratio for ratio in ratios if ratio < aim), aim])
-    high = _between([aim, *sorted(ratio for ratio in ratios if ratio > aim)])
+    made: list[Lines] = [limits()]
+    for table, (lower, upper) in ADJUSTED.items():
+        below, above = _tried(table, found)
+        made = [_with(lines, table, {lower: one, upper: other}) for lines in made for one in below for other in above]
+    return made
+
+
+def _tried(table: str, found: Sequence[Trial]) -> tuple[list[float], list[float]]:
+    """Return the places of a table's lower line and of its upper one, the shipped place first."""
+    line, (lower, upper) = limits()[table], ADJUSTED[table]
+    bases = [side.basis for trial in found for side in trial.sides if side.basis.lines == table]
+    ratios = sorted({basis.absorbed.ratio for basis in bases if basis.absorbed is not None})
+    low = _between([*(ratio for ratio in ratios if ratio < line["aim"]), line["aim"]])
+    high = _between([line["aim"], *(ratio for ratio in ratios if ratio > line["aim"])])
     if low:
-        low.insert(0, _short(min(ratios) / 2))
+        low.insert(0, _short(ratios[0] / 2))
     if high:
-        high.append(_short(max(ratios) * 2))
-    buried = dict.fromkeys([lines["ratio"]["buried"], *low])
-    border = dict.fromkeys([lines["ratio"]["border"], *high])
-    return [_with(lines, one, other) for one, other in itertools.product(buried, border)]
+        high.append(_short(ratios[-1] * 2))
+    return list(dict.fromkeys([line[lower], *low])), list(dict.fromkeys([line[upper], *high]))
+
+
+def _adjusted(lines: Lines) -> dict[str, float]:
+    return {name: lines[table][name] for table, names in ADJUSTED.items() for name in names}
 
 
 def _between(ratios: Sequence[float]) -> list[float]:
@@ -93,6 +105,8 @@ def _short(ratio: float) -> float:
     return float(f"{ratio:.3g}")
 
 
-def _with(lines: Lines, buried: float, border: float) -> Lines:
-    good = min(lines["ratio"]["good"], border)
-    return {**lines, "ratio": {**lines["ratio"], "buried": buried, "good": good, "border": border}}
+def _with(lines: Lines, table: str, places: Mapping[str, float]) -> Lines:
+    line = {**lines[table], **places}
+    if "good" in line:
+        line["good"] = min(line["good"], line["border"])
+    return {**lines, table: line}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics as plain
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embinit import statistics
@@ -58,6 +58,8 @@ class Trial:
     scores: Mapping[str, Mapping[str, float]]
     #: recipe -> why it cannot be the best: runs of it left nothing to score
     failed: Mapping[str, str]
+    #: steps, or the name that all know them by -> what the file that was run calls them
+    called: Mapping[str, str] = field(default_factory=dict)
     #: why it cannot be judged, if so
     open: str = ""
 
@@ -68,6 +70,10 @@ class Trial:
             return ""
         sign = 1 if self.metric.higher else -1
         return max(self.scores, key=lambda name: sign * plain.fmean(self.scores[name].values()))
+
+    def steps(self, recipe: str) -> str:
+        """Return what a recipe of a file's own stands for; names that all know stay."""
+        return next((steps for steps, name in self.called.items() if name == recipe), recipe)
 
     @property
     def recipes(self) -> tuple[str, ...]:
@@ -124,7 +130,7 @@ def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
             for block, half in zip(blocks, halves([block["task"] for block in blocks]), strict=True):
                 candidates = [_trial(block, half, *ran) for ran in trained.get(block["name"], [])]
                 # The same block may stand in several files; the one that tells most is taken.
-                made.append(max(candidates, key=_seeds, default=_untried(block, half)))
+                made.append(max(candidates, key=_told, default=_untried(block, half)))
     return tuple(made)
 
 
@@ -152,8 +158,9 @@ def _resolved(block: Block, one: Compact) -> Block:
     )
 
 
-def _seeds(trial: Trial) -> tuple[bool, int]:
-    return not trial.open, max((len(scores) for scores in trial.scores.values()), default=0)
+def _told(trial: Trial) -> tuple[bool, int, int]:
+    seeds = max((len(scores) for scores in trial.scores.values()), default=0)
+    return not trial.open, len(trial.scores), seeds
 
 
 def _diagnosed(block: Mapping[str, Any]) -> tuple[Diagnosed, ...]:
@@ -161,7 +168,8 @@ def _diagnosed(block: Mapping[str, Any]) -> tuple[Diagnosed, ...]:
 
 
 def _untried(block: Mapping[str, Any], half: str) -> Trial:
-    return Trial(block["name"], block["task"], half, _diagnosed(block), metric_of("", ""), {}, {}, "not trained yet")
+    nothing = metric_of("", "")
+    return Trial(block["name"], block["task"], half, _diagnosed(block), nothing, {}, {}, open="not trained yet")
 
 
 def _trial(block: Mapping[str, Any], half: str, ran: Block, found: Sequence[Row]) -> Trial:
@@ -185,7 +193,14 @@ def _trial(block: Mapping[str, Any], half: str, ran: Block, found: Sequence[Row]
     elif len(common) < SEEDS:
         why = f"{plural(len(common), 'seed')} that all recipes have; {SEEDS} are needed"
     metric = metric_of(ran.score, ran.split)
-    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why)
+    called = {
+        side.recipe: name
+        for planned in ran.runs
+        if (name := recipe_in(planned.axes))
+        for _, side in planned.spec.sides
+        if side.source
+    }
+    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, called, why)
 
 
 def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:
@@ -195,6 +210,11 @@ def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:
     return any(rows != diagnosed.get(name) for name, rows in used)
 
 
+def untold(trial: Trial) -> Trial:
+    """Return the cell for an adviser that is not told what the model is for."""
+    return replace(trial, sides=tuple(replace(side, basis=replace(side.basis, task=None)) for side in trial.sides))
+
+
 def advised(trial: Trial, lines: Lines | None = None) -> str:
     """Return the one of the recipes that were run which the verdict means; by other lines than its own where given.
 
@@ -202,18 +222,23 @@ def advised(trial: Trial, lines: Lines | None = None) -> str:
     is nearer by its ratio. Where the sides of a translation are advised differently, and were not run so, both are
     standardized: that is the remedy of a harm on one side, and none to rows that are narrow already.
     """
-    named = {_runnable(verdict(side.basis, lines).recipe, side.basis, trial.recipes) for side in trial.sides}
+    named = {_runnable(verdict(side.basis, lines).recipe, side.basis, trial) for side in trial.sides}
     return named.pop() if len(named) == 1 else "pretrained_xavier"
 
 
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
     said = [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
-    return any(_runnable(advice, basis, trial.recipes) != canonical(recipe_of(advice)) for advice, basis in said)
+    return any(_runnable(advice, basis, trial) != _name(advice, trial) for advice, basis in said)
 
 
-def _runnable(advice: str, basis: Basis, ran: Sequence[str]) -> str:
+def _name(advice: str, trial: Trial) -> str:
     name = canonical(recipe_of(advice))
+    return trial.called.get(name, name)
+
+
+def _runnable(advice: str, basis: Basis, trial: Trial) -> str:
+    name, ran = _name(advice, trial), trial.recipes
     if name in ran or name in SCALES:
         return name
     offered = [one for one in SCALES if one in ran] or list(SCALES)
