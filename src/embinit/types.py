@@ -6,15 +6,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from embinit.errors import EmbinitError, closest
 
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 TaskKind = Literal["translation", "classification"]
+
+
+def task_kind(name: str) -> TaskKind:
+    """Return a kind of task by its name."""
+    kinds: tuple[TaskKind, ...] = get_args(TaskKind)
+    for kind in kinds:
+        if kind == name.lower():
+            return kind
+    raise EmbinitError(f"unknown kind of task {name!r}{closest(name, kinds)}")
 
 
 def as_matrix(values: npt.ArrayLike) -> Matrix:

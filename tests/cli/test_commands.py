@@ -36,6 +36,7 @@ def test_inspect_says_what_to_do_and_its_command_does_it(glove_file: Path, vocab
     assert done.returncode == 0, done.stderr
     assert "Standardize these vectors" in done.stdout
     assert "tutorial, by default" in " ".join(done.stdout.split())
+    assert "task translation, by default" in " ".join(done.stdout.split())
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:] if "embinit make" not in line)
     (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
@@ -50,6 +51,10 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     done = run("inspect", made, "--task", "classification")
     assert done.returncode == 0, done.stderr
     assert "Scale these vectors down to 1.4 times the positions" in done.stdout
+    assert "\ntask        classification  " in done.stdout
+    learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
+    assert "task classification (changes nothing here" in learned
+    assert "task" not in run("inspect", made, "--model", "llama").stdout
     (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
     matrix = np.load(tmp_path / "made.npy")

@@ -11,7 +11,8 @@ import pytest
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import basis_of, limits, percent, verdict
+from embinit.diagnosis.verdict import Basis, basis_of, limits, percent, verdict
+from embinit.errors import EmbinitError
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.types import Aligned, Embeddings, Origin
@@ -45,9 +46,9 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
     ("source", "std", "dim", "advice", "recommended"),
     [
         ("Xavier", 0.016, 300, "enlarge", "pretrained | center | scale ratio=1.4"),
-        ("GloVe", 0.37, 300, "standardize", "pretrained | center | scale ratio=1.4"),
+        ("GloVe", 0.37, 300, "scale down", "pretrained | center | scale ratio=1.4"),
         ("BERT", 0.04, 768, "as is", "pretrained"),
-        ("T5", 22.6, 512, "standardize", "pretrained | center | scale ratio=1.4"),
+        ("T5", 22.6, 512, "scale down", "pretrained | center | scale ratio=1.4"),
     ],
 )
 def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
@@ -60,15 +61,68 @@ def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
     # What translation is told is what is told where no task is named.
     assert diagnose(rows, task="translation").verdict == diagnose(rows).verdict
     # Only sinusoids were tried: models with other positions get the advice that they had.
-    assert diagnose(rows, host="bert", task="classification").verdict == diagnose(rows, host="bert").verdict
-    assert diagnose(rows, host="llama", task="classification").verdict == diagnose(rows, host="llama").verdict
+    for model in ("bert", "llama"):
+        told, untold = (diagnose(rows, host=model, task=task).verdict for task in ("classification", None))
+        assert (told.advice, told.headline, told.recipe) == (untold.advice, untold.headline, untold.recipe)
+
+
+def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
+    seen = diagnose(vectors(0.37, 64), task="classification")
+    assert seen.absorption is not None
+    lines = limits()
+    for ratio, advice in ((0.749, "enlarge"), (0.75, "as is"), (3.0, "as is"), (3.001, "scale down")):
+        basis = replace(seen.basis, absorbed=replace(seen.absorption, ratio=ratio))
+        assert verdict(basis, lines).advice == advice
+
+
+def test_a_classifier_with_wide_rows_is_told_of_tasks_without_order() -> None:
+    def findings(std: float) -> dict[str, str]:
+        return {one.name: one.text for one in diagnose(vectors(std, 64), task="classification").verdict.findings}
+
+    assert "compare" in findings(5.0)["order"]
+    assert "positions are absorbed" in findings(5.0)["absorption"]
+    assert "positions are outweighed" in {
+        one.text.partition(":")[0]
+        for one in verdict(_told_apart(diagnose(vectors(0.5, 64), task="classification").basis)).findings
+    }
+    assert "order" not in findings(0.15)
+
+
+def _told_apart(basis: Basis) -> Basis:
+    assert basis.absorbed is not None
+    return replace(basis, absorbed=replace(basis.absorbed, ratio=4.0, position_readout=0.9))
+
+
+def test_random_rows_are_not_told_that_their_meaning_is_lost() -> None:
+    rows = vectors(0.37, 300)
+    for task in (None, "classification"):
+        small = diagnose(rows, recipe="xavier | scale ratio=0.1", task=task)
+        assert small.verdict.advice == "as is"
+        assert "no meaning to lose" in small.verdict.headline
+        assert recipe(small.verdict.recipe).steps == recipe("xavier | scale ratio=0.1").steps
+        assert diagnose(rows, recipe="pretrained | scale ratio=0.1", task=task).verdict.advice == "enlarge"
+
+
+def test_a_classifier_has_no_logits_of_words() -> None:
+    def names(task: str | None) -> set[str]:
+        return {one.name for one in diagnose(vectors(5, 64), host=host("marian"), task=task).verdict.findings}
+
+    assert names(None) - names("classification") == {"logits"}
+
+
+def test_kinds_of_tasks_are_told_by_name() -> None:
+    assert diagnose(vectors(0.37, 64), task="Classification").basis.task == "classification"
+    with pytest.raises(EmbinitError, match="unknown kind of task 'tagging'"):
+        diagnose(vectors(0.37, 64), task="tagging")
 
 
 def test_the_task_is_among_the_numbers_that_a_verdict_is_drawn_from_again() -> None:
     seen = diagnose(vectors(0.37, 64), task="classification")
     stored = json.loads(json.dumps(seen.basis.as_json()))
     assert verdict(basis_of(stored)) == seen.verdict
-    assert seen.as_dict()["task"] == "classification"
+    assert (seen.as_dict()["task"], seen.as_dict()["lines"]) == ("classification", "classification")
+    learned = diagnose(vectors(0.37, 64), host="bert", task="classification").as_dict()
+    assert (learned["task"], learned["lines"]) == ("classification", "ratio")
     del stored["task"]
     assert verdict(basis_of(stored)) == diagnose(vectors(0.37, 64)).verdict
 

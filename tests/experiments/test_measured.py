@@ -58,6 +58,16 @@ def test_each_source_is_diagnosed_once_by_the_same_code_as_inspect(tmp_path: Pat
     assert verdict(basis_of(row["basis"])) == seen.verdict
 
 
+def test_a_classifier_is_diagnosed_as_one(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    file = written(tmp_path, '[[block]]\nname = "x"\ntask = "sorting"\nrecipe = "pretrained"\n', VERDICT)
+    made = resolved(file, where)
+    path = measure(read_draft(file), made.experiments[0], made, tmp_path / "runs", where)
+    ((row,),) = (block["rows"] for block in json.loads(path.read_text("utf-8"))["blocks"])
+    assert (row["side"], row["basis"]["task"]) == ("text", "classification")
+    assert row["verdict"]["recipe"] == "pretrained | center | scale ratio=1.4"
+
+
 def test_a_part_of_the_blocks_does_not_take_the_place_of_all(tmp_path: Path) -> None:
     where = places(tmp_path)
     file = written(tmp_path, BLOCKS, VERDICT)

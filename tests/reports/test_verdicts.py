@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,11 +17,13 @@ from embinit.diagnosis.diagnose import diagnose
 from embinit.diagnosis.verdict import as_dict, limits
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.results import Result
+from embinit.experiments.spec import Spec
 from embinit.reports.advice import section
+from embinit.reports.cells import Trial, halves, trials
 from embinit.reports.compact import Compact, read_compact, write_compact, write_measured
 from embinit.reports.results import document, main
 from embinit.reports.thresholds import adjusted, candidates
-from embinit.reports.verdicts import Trial, advised, always, halves, outcome, tally, trials, untold
+from embinit.reports.verdicts import advised, always, outcome, tally, untold
 from embinit.types import Embeddings, Origin, TaskKind
 from tests.reports import made
 
@@ -171,15 +174,64 @@ def test_sides_that_are_advised_differently_are_both_standardized() -> None:
     assert advised(trial) == "pretrained"
 
 
-def test_of_two_files_with_one_block_the_one_with_more_recipes_and_then_seeds_counts() -> None:
+def test_what_several_files_trained_in_one_setting_is_one_cell() -> None:
     looked = measured({"x": [seen(9.0)]})
-    for order in ((6, 8), (8, 6)):
-        (trial,) = trials([*(trained({"x": WIDE}, seeds) for seeds in order), looked])
-        assert len(trial.scores["xavier"]) == 8
-    fewer, more = trained({"x": WIDE}, seeds=8), trained({"x": {**WIDE, "pretrained_shuffled": 31.0}}, seeds=6)
-    for files in ((fewer, more), (more, fewer)):
+    fewer = trained({"x": WIDE}, seeds=8)
+    more = trained(
+        {"x": {name: WIDE[name] for name in ("xavier", "pretrained")} | {"pretrained_shuffled": 31.0}}, seeds=6
+    )
+    begun = trained({"x": {"xavier": 37.0, "xavier_pretrained": 33.0}}, seeds=3)
+    for files in itertools.permutations((fewer, more, begun)):
         (trial,) = trials([*files, looked])
+        assert not trial.open
+        assert set(trial.scores) == {*WIDE, "pretrained_shuffled"}
+        assert {len(scores) for scores in trial.scores.values()} == {6}
+        assert outcome(trial, advised(trial)).word == "hit"
+
+
+def test_of_two_settings_the_one_with_more_recipes_and_then_seeds_counts() -> None:
+    def longer(ran: Compact) -> Compact:
+        (block,) = ran.experiment.blocks
+        runs = tuple(replace(run, spec=_epochs(run.spec, 99)) for run in block.runs)
+        found = {
+            new.spec.key: replace(ran.results[old.spec.key], spec=new.spec)
+            for old, new in zip(block.runs, runs, strict=True)
+        }
+        return Compact(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
+
+    looked = measured({"x": [seen(9.0)]})
+    better = {name: level + 20 for name, level in WIDE.items()}
+    for order in itertools.permutations((trained({"x": WIDE}, seeds=8), longer(trained({"x": better}, seeds=6)))):
+        (trial,) = trials([*order, looked])
+        assert len(trial.scores["xavier"]) == 8
+        assert max(trial.scores["xavier"].values()) < 45
+    more = longer(trained({"x": {**better, "pretrained_shuffled": 31.0}}, seeds=6))
+    for order in itertools.permutations((trained({"x": WIDE}, seeds=8), more)):
+        (trial,) = trials([*order, looked])
         assert len(trial.scores) == 4
+        assert min(trial.scores["xavier"].values()) > 45
+
+
+def _epochs(spec: Spec, epochs: int) -> Spec:
+    return replace(spec, training=(*(pair for pair in spec.training if pair[0] != "epochs"), ("epochs", epochs)))
+
+
+def test_sides_that_were_run_as_they_are_advised_are_a_recipe_of_their_own() -> None:
+    # The encoder's narrow rows as they are, the decoder's wide ones standardized.
+    ran = trained({"x": {**WIDE, "mixed": 41.0}})
+    (block,) = ran.experiment.blocks
+    runs, found = [], {}
+    for run in block.runs:
+        sides = run.spec.sides
+        if dict(run.axes)["recipe"] == "mixed":
+            (first, one), (second, other) = sides
+            sides = ((first, replace(one, recipe="pretrained")), (second, replace(other, recipe="pretrained_xavier")))
+        runs.append(replace(run, spec=replace(run.spec, sides=sides)))
+        found[runs[-1].spec.key] = replace(ran.results[run.spec.key], spec=runs[-1].spec)
+    ran = Compact(replace(ran.experiment, blocks=(replace(block, runs=tuple(runs)),)), found)
+    (trial,) = trials([ran, measured({"x": [seen(0.5), seen(9.0, "target")]})])
+    assert advised(trial) == trial.best == "pretrained / pretrained_xavier"
+    assert outcome(trial, "pretrained_xavier").word == "miss"
 
 
 def of_classifier(ratio: float = 9.0) -> Trial:
@@ -206,8 +258,7 @@ def of_classifier(ratio: float = 9.0) -> Trial:
 def test_a_recipe_that_the_file_calls_by_its_own_name_is_known_by_its_steps() -> None:
     trial = of_classifier()
     assert not trial.open
-    assert advised(trial) == trial.best == "larger"
-    assert trial.steps("larger") == "pretrained | center | scale ratio=1.4"
+    assert advised(trial) == trial.best == "pretrained | center | scale ratio=1.4"
     assert advised(untold(trial)) == "pretrained_xavier"
     said = "\n".join(section([trial]))
     assert "| embinit inspect | 1 of 1 |" in said

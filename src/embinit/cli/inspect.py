@@ -32,8 +32,8 @@ def command(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="What the model is for: translation (as the default, for all where order matters) or classification, "
-            "which does best with larger rows.",
+            help="What the model is for: translation (the default) or classification, whose rows do best somewhat larger "
+            "than the positions. Counts where positions are sinusoids.",
             show_default=False,
         ),
     ] = None,
@@ -66,11 +66,13 @@ def command(
     embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower --min-count 2
     """
     from embinit.cli.console import console, print_json, working
-    from embinit.diagnosis.diagnose import diagnose, task_kind
+    from embinit.diagnosis.diagnose import diagnose
     from embinit.hosts import host
     from embinit.recipes.recipe import recipe as recipe_of
+    from embinit.types import task_kind
 
-    chosen, target, purpose = recipe_of(recipe, fill), host(model or "tutorial"), task_kind(task)
+    chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
+    purpose = None if task is None else task_kind(task)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
@@ -137,13 +139,19 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, de
         running = "" if tokens is None else f", {percent(tokens)} of running tokens"
         lines.append(("coverage", f"{percent(types)} of types{running}"))
     lines.append(("model", f"{diagnosis.host.name}{default}: {diagnosis.host.about}"))
-    if diagnosis.host.positions == "sinusoidal":
-        said = diagnosis.basis.task or "any where order matters, by default; --task classification says another"
-        lines.append(("task", said))
+    lines += [("task", said)] if (said := _task(diagnosis)) else []
     lines.append(("recipe", str(diagnosis.recipe)))
     lines += [("reading", line) for line in rejected(diagnosis.counts, diagnosis.examples)]
     screen.print(f"[bold]{escape(diagnosis.source)}[/]  {escape(diagnosis.format)}", soft_wrap=True)
     screen.print(hanging((f"[dim]{name}[/]", escape(value)) for name, value in lines))
+
+
+def _task(diagnosis: Diagnosis) -> str:
+    """Return what the model is taken to be for, where that was said or counts."""
+    counts = diagnosis.host.positions == "sinusoidal"
+    if diagnosis.basis.task is None:
+        return "translation, by default; --task classification for a classifier" if counts else ""
+    return diagnosis.basis.task + ("" if counts else " (changes nothing here: it counts where positions are sinusoids)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
 from embinit.diagnosis.verdict import Basis, Verdict, as_dict, verdict
-from embinit.errors import EmbinitError, closest
+from embinit.errors import EmbinitError
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, TaskKind, xavier_std
+from embinit.types import Aligned, Host, Matrix, task_kind, xavier_std
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
@@ -65,6 +65,7 @@ class Diagnosis:
             "source": {"name": self.source, "format": self.format, "counts": self.counts, "examples": self.examples},
             "host": asdict(self.host),
             "task": self.basis.task,
+            "lines": self.basis.table,
             "recipe": {"name": self.recipe.name, "steps": str(self.recipe), "fill": self.recipe.fill},
             "vocabulary": {"rows": self.rows, "dim": self.dim, "matches": self.matches},
             "coverage": {"types": self.coverage[0], "tokens": self.coverage[1]},
@@ -93,9 +94,9 @@ def diagnose(
 ) -> Diagnosis:
     """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model.
 
-    `task` is what the model is for, `translation` or `classification`; without it order is taken to matter.
+    `task` is what the model is for, `translation` (as without it) or `classification`; it counts with sinusoids alone.
     """
-    purpose = task_kind(task)
+    purpose = None if task is None else task_kind(task)
     host = known_host(host) if isinstance(host, str) else host
     chosen = recipe_of(recipe)
     matrix = chosen(aligned, stream(seed, "matrix"), host)
@@ -107,7 +108,7 @@ def diagnose(
     others = distribution(matrix[~own]) if not own.all() else None
     coverage = aligned.coverage()
     missing_std = None if others is None or others.rows < 10 else others.std
-    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose)
+    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose, chosen.uses_source)
     opinion = verdict(basis)
     if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
@@ -138,17 +139,6 @@ def diagnose(
         basis=basis,
         verdict=opinion,
     )
-
-
-def task_kind(task: str | None) -> TaskKind | None:
-    """Return what a model is for, by its name; None stays None."""
-    kinds: tuple[TaskKind, ...] = get_args(TaskKind)
-    for kind in kinds:
-        if kind == task:
-            return kind
-    if task is None:
-        return None
-    raise EmbinitError(f"unknown kind of task {task!r}{closest(task, kinds)}")
 
 
 def _xavier(rows: int, dim: int) -> Distribution:

@@ -32,7 +32,7 @@ class Finding:
 class Verdict:
     """What to do with these vectors in this model."""
 
-    #: `as is`, `as is or lightly scaled`, `standardize`, `enlarge`
+    #: `as is`, `as is or lightly scaled`, `standardize`, `scale down` (not as far: for classifiers), `enlarge`
     advice: str
     headline: str
     recipe: str
@@ -53,11 +53,13 @@ class Basis:
     coverage: tuple[float, float | None]
     #: σ of the rows that the source lacked; None where they are too few to tell
     missing_std: float | None
-    #: what the model is trained for; None: not said, and taken for one in which order matters
+    #: what the model is for; None: not said, and advised as for translation
     task: TaskKind | None = None
+    #: whether the rows are a source's: random ones have nothing to lose
+    meaning: bool = True
 
     @property
-    def lines(self) -> str:
+    def table(self) -> str:
         """Return the table of `verdict.toml` whose lines decide what is advised."""
         if self.absorbed is None:
             return "stream"
@@ -82,6 +84,7 @@ def basis_of(content: Mapping[str, Any]) -> Basis:
         coverage=(types, tokens),
         missing_std=content["missing_std"],
         task=content.get("task"),
+        meaning=content.get("meaning", True),
     )
 
 
@@ -112,7 +115,7 @@ _Opinion = tuple[str, str, str, list[Finding]]
 
 
 def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
-    if basis.lines == "classification":
+    if basis.table == "classification":
         return _in_a_classifier(basis, absorbed, lines["classification"])
     line, ratio = lines["ratio"], absorbed.ratio
     seen, told, kept, taken = _words(basis.host, absorbed)
@@ -126,13 +129,15 @@ def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinio
         return "standardize", headline, _target(basis, line), [Finding("harm", "absorption", text)]
     if ratio > line["good"]:
         text = f"positions are still there, though weak: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are, or scale them lightly: they are near the range where meaning helps."
+        headline = "Use these vectors as they are, or scale them lightly: they are near the range that does no harm."
         return "as is or lightly scaled", headline, "pretrained", [Finding("note", "absorption", text)]
     if ratio >= line["buried"]:
         text = f"rows and positions are of one size: {seen}{told}{kept}{taken}"
         headline = "Use these vectors as they are: their scale fits the positions."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
     text = f"positions drown the rows: {seen}{kept}{taken}"
+    if not basis.meaning:
+        return _random(text)
     headline = "Enlarge these vectors: they do no harm, but their meaning drowns in the positions."
     return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
 
@@ -143,17 +148,26 @@ def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, floa
     size = f"{line['aim']} times the positions"
     if absorbed.ratio > line["high"]:
         text = f"positions are {'absorbed' if _hidden(absorbed) else 'outweighed'}: {seen}{told}{taken}"
-        headline = f"Scale these vectors down to {size}: a classifier then sees positions, and still what rows mean."
+        headline = f"Scale these vectors down to {size}, about the size that classifiers did best with."
         order = "where order hardly matters (sentiment), rows may do as well or better as they are: compare"
         findings = [Finding("harm", "absorption", text), Finding("note", "order", order)]
-        return "standardize", headline, _at(line["aim"]), findings
+        return "scale down", headline, _at(line["aim"]), findings
     if absorbed.ratio >= line["low"]:
-        text = f"rows are of the size that classifiers do best with: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are: a classifier sees the positions, and keeps what rows mean."
+        text = f"rows are somewhat larger than the positions, or nearly as large: {seen}{told}{kept}{taken}"
+        headline = "Use these vectors as they are: they are about of the size that classifiers did best with."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
-    text = f"rows are so small that training soon overwrites what they mean: {seen}{kept}{taken}"
-    headline = f"Enlarge these vectors to {size}: they do no harm, but a classifier will not keep what they mean."
+    text = f"rows are small beside the positions: {seen}{kept}{taken}"
+    if not basis.meaning:
+        return _random(text)
+    headline = (
+        f"Enlarge these vectors to {size}: so small they do no harm, but training soon overwrites what they mean."
+    )
     return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+
+
+def _random(seen: str) -> _Opinion:
+    headline = "Use these rows as they are: small ones do no harm, and random ones have no meaning to lose."
+    return "as is", headline, "pretrained", [Finding("good", "absorption", seen)]
 
 
 def _words(host: Host, absorbed: Absorption) -> tuple[str, str, str, str]:
@@ -266,7 +280,7 @@ def _rows(basis: Basis, line: Mapping[str, float]) -> list[Finding]:
         if count:
             say("harm" if what.startswith("NaN") else "note", what, f"{count:,} {what}")
     logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
-    if host.tied and logits > line["logits"]:
+    if host.tied and basis.task != "classification" and logits > line["logits"]:
         text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"
         say("harm", "logits", text)
     return found

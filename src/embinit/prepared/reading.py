@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embinit.errors import EmbinitError, closest
-from embinit.types import TaskKind, Vocabulary
+from embinit.types import TaskKind, Vocabulary, task_kind
 
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 VERSION = 1
@@ -55,7 +55,7 @@ class Prepared:
     @property
     def task(self) -> TaskKind:
         """Return `translation` or `classification`."""
-        return "translation" if self.manifest["task"] == "translation" else "classification"
+        return task_kind(str(self.manifest["task"]))
 
     @property
     def splits(self) -> list[str]:

@@ -6,17 +6,16 @@ import statistics as plain
 from collections.abc import Mapping, Sequence
 
 from embinit.diagnosis.verdict import verdict
+from embinit.reports.cells import SEEDS, Trial
 from embinit.reports.markdown import details, table, text
 from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
 from embinit.reports.thresholds import HALVES, Adjusted, adjusted
 from embinit.reports.types import Cell, Table
 from embinit.reports.verdicts import (
-    SEEDS,
     TRIVIAL,
     Outcome,
     Tally,
-    Trial,
     advised,
     always,
     outcome,
@@ -86,7 +85,7 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
     units = list(dict.fromkeys(unit for one in (whole, *trivial.values()) for unit in one.regret))
     header = ("adviser", "hits", "share", "95 %", *(f"mean regret, {unit}" for unit in units))
     named = {"embinit inspect": whole}
-    if any(advised(trial) != advised(untold(trial)) for trial in found):
+    if any(advised(trial) != advised(untold(trial)) for trial in found if not trial.open):
         named["embinit inspect without --task"] = tally(found, lambda trial: advised(untold(trial)))
     named |= {f"always {name}": one for name, one in trivial.items()}
     rows = tuple(
@@ -137,7 +136,7 @@ def _cells(found: Sequence[Trial]) -> Table:
 def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
-    reached = f"{trial.steps(best)} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
+    reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
     gap, bounds = NONE, NONE
     if one.difference is not None:
         gap = f"{signed(one.difference.mean, digits)} {trial.metric.unit}"
@@ -145,7 +144,7 @@ def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
     elif one.word == "hit":
         gap = "it is the best"
     said = f"{one.word}: {one.why}" if one.why else one.word
-    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, trial.steps(one.recipe), reached, gap, bounds, said)
+    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, one.recipe, reached, gap, bounds, said)
     return tuple(Cell(word, strong=one.word == "miss" and word == said) for word in texts)
 
 
@@ -166,7 +165,7 @@ def _thresholds(found: Sequence[Trial]) -> list[str]:
         "",
         table(Table("Lines", header, rows)),
         "",
-        text(_worth(made[0])),
+        text(" ".join(map(_worth, made))),
         "",
     ]
 

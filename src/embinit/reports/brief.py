@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 from embinit.reports import paper
 from embinit.reports.advice import headline
 from embinit.reports.again import busy
+from embinit.reports.cells import Trial
 from embinit.reports.findings import VERDICTS, Case, Claim, Finding, holds, tallied
 from embinit.reports.markdown import sentence, text
 from embinit.reports.shown import not_run, shown
 from embinit.reports.types import Summary
-from embinit.reports.verdicts import Trial
 from embinit.reports.words import duration, interval, plural, signed
 
 

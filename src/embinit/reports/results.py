@@ -12,6 +12,7 @@ from embinit.files import replacing
 from embinit.reports import advice, beside, brief, grids, tables
 from embinit.reports.again import busy
 from embinit.reports.answers import loss_note
+from embinit.reports.cells import Trial, trials
 from embinit.reports.choices import choice_table
 from embinit.reports.compact import Compact, read_compact
 from embinit.reports.falls import fall_table
@@ -23,7 +24,6 @@ from embinit.reports.paper import called
 from embinit.reports.reading import explanation
 from embinit.reports.shown import Shown, not_run, shown, trimmed
 from embinit.reports.types import Cell, Part, Summary, Table
-from embinit.reports.verdicts import Trial, trials
 from embinit.reports.words import LOSS, NONE, duration, interval, plural, probability, signed
 
 #: Name of an experiment -> number of a block -> where its picture is.

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from embinit.diagnosis.verdict import Lines, limits
-from embinit.reports.verdicts import Tally, Trial, advised, tally
+from embinit.reports.cells import Trial
+from embinit.reports.verdicts import Tally, advised, tally
 
 HALVES = ("A", "B")
 #: Table of `verdict.toml` -> the lines, below and above its `aim`, that decide which recipe is advised; `good` only tells
@@ -81,7 +82,7 @@ def candidates(found: Sequence[Trial]) -> list[Lines]:
 def _tried(table: str, found: Sequence[Trial]) -> tuple[list[float], list[float]]:
     """Return the places of a table's lower line and of its upper one, the shipped place first."""
     line, (lower, upper) = limits()[table], ADJUSTED[table]
-    bases = [side.basis for trial in found for side in trial.sides if side.basis.lines == table]
+    bases = [side.basis for trial in found for side in trial.sides if side.basis.table == table]
     ratios = sorted({basis.absorbed.ratio for basis in bases if basis.absorbed is not None})
     low = _between([*(ratio for ratio in ratios if ratio < line["aim"]), line["aim"]])
     high = _between([line["aim"], *(ratio for ratio in ratios if ratio > line["aim"])])

@@ -1,0 +1,178 @@
+"""Cells: what was diagnosed and trained under one name, a task with its sources, by the recipes that rows were made by."""
+
+from __future__ import annotations
+
+import statistics as plain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from embinit.diagnosis.verdict import Basis, basis_of
+from embinit.experiments.experiment import Block
+from embinit.experiments.spec import Side, Spec
+from embinit.reports.compact import Compact
+from embinit.reports.rows import rows
+from embinit.reports.types import Metric, Row
+from embinit.reports.words import metric as metric_of
+from embinit.reports.words import plural
+
+#: Seeds that all recipes of a cell must share: with fewer hardly anything is significantly worse.
+SEEDS = 5
+_Trained = tuple[Block, tuple[Row, ...]]
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """One matrix of a cell, and the numbers that its verdict rests on."""
+
+    side: str
+    source: str
+    #: fingerprint of the rows
+    rows: str
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A block that was diagnosed, and what each recipe reached in it."""
+
+    name: str
+    task: str
+    #: `A` or `B`
+    half: str
+    sides: tuple[Diagnosed, ...]
+    metric: Metric
+    #: recipe, by the name that all know or else by its steps -> seed -> score, over the seeds that all of them have; recipes
+    #: with runs that left no score aside
+    scores: Mapping[str, Mapping[str, float]]
+    #: recipe -> why it cannot be the best: runs of it left nothing to score
+    failed: Mapping[str, str]
+    #: why it cannot be judged, if so
+    open: str = ""
+
+    @property
+    def best(self) -> str:
+        """Return the recipe with the highest mean; the first of equal ones, empty where nothing can be judged."""
+        if self.open or not self.scores:
+            return ""
+        sign = 1 if self.metric.higher else -1
+        return max(self.scores, key=lambda name: sign * plain.fmean(self.scores[name].values()))
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Return the recipes that were run."""
+        return (*self.scores, *self.failed)
+
+
+def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
+    """Return every block that was diagnosed, in the files' order, with what was trained under its name."""
+    trained: dict[str, list[_Trained]] = {}
+    for one in compacts:
+        if one.experiment.kind == "training":
+            for block in one.experiment.blocks:
+                found = rows(block, one.results, one.experiment.baselines)
+                trained.setdefault(block.name, []).append((_resolved(block, one), found))
+    made = []
+    for one in compacts:
+        if one.experiment.kind == "verdict":
+            blocks = [block for block in (one.measured or {}).get("blocks", []) if block["rows"]]
+            for block, half in zip(blocks, halves([block["task"] for block in blocks]), strict=True):
+                made.append(_cell(block, half, trained.get(block["name"], [])))
+    return tuple(made)
+
+
+def halves(tasks: Sequence[str]) -> list[str]:
+    """Return the half, A or B, of each block by its task: alternating, and the other way round in every second task.
+
+    So each half has about half of each task's blocks, and of each source's where tasks list their sources in one order.
+
+    >>> halves(["sst2", "sst2", "mnli", "mnli", "mnli"])
+    ['A', 'B', 'B', 'A', 'B']
+    """
+    order = list(dict.fromkeys(tasks))
+    return ["AB"[(order.index(task) + tasks[:place].count(task)) % 2] for place, task in enumerate(tasks)]
+
+
+def _resolved(block: Block, one: Compact) -> Block:
+    """Return a block whose specs are those that were run, which know the fingerprints of their rows."""
+    ran = [one.results[planned.spec.key].spec if planned.spec.key in one.results else None for planned in block.runs]
+    return replace(
+        block,
+        runs=tuple(
+            planned if spec is None else replace(planned, spec=spec)
+            for planned, spec in zip(block.runs, ran, strict=True)
+        ),
+    )
+
+
+def _cell(block: Mapping[str, Any], half: str, trained: Sequence[_Trained]) -> Trial:
+    """Return the cell of a block: what several files trained in one setting is one; of several settings, what tells most."""
+    by_setting: dict[tuple[str, ...], list[_Trained]] = {}
+    for ran, found in trained:
+        settings = {_setting(planned.spec) for planned in ran.runs}
+        by_setting.setdefault(tuple(sorted(settings)), []).append((ran, found))
+    candidates = [_trial(block, half, files, several=len(key) > 1) for key, files in by_setting.items()]
+    return max(candidates, key=_told, default=_untried(block, half))
+
+
+def _setting(spec: Spec) -> str:
+    """Return what a run has beside its seed and its rows."""
+    nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
+    return replace(spec, sides=nothing, seed=0).blank(dim=False).key
+
+
+def _told(trial: Trial) -> tuple[bool, int, int]:
+    seeds = max((len(scores) for scores in trial.scores.values()), default=0)
+    return not trial.open, len(trial.scores), seeds
+
+
+def _diagnosed(block: Mapping[str, Any]) -> tuple[Diagnosed, ...]:
+    return tuple(Diagnosed(row["side"], row["source"], row["rows"], basis_of(row["basis"])) for row in block["rows"])
+
+
+def _untried(block: Mapping[str, Any], half: str) -> Trial:
+    nothing = metric_of("", "")
+    return Trial(block["name"], block["task"], half, _diagnosed(block), nothing, {}, {}, "not trained yet")
+
+
+def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], several: bool) -> Trial:
+    sides = _diagnosed(block)
+    found: dict[str, dict[str, float]] = {}
+    failed: dict[str, str] = {}
+    for ran, listed in files:
+        for row in listed:
+            name = _recipe(ran, row, sides)
+            found.setdefault(name, {}).update(row.scores)
+            if row.unscored:
+                failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
+    ran = files[0][0]
+    sound = {name: scores for name, scores in found.items() if scores and name not in failed}
+    # What another file has only begun does not keep the others waiting.
+    sound = {name: scores for name, scores in sound.items() if len(scores) >= SEEDS} or sound
+    common = set.intersection(*(set(scores) for scores in sound.values())) if sound else set()
+    scores = {name: {seed: listed[seed] for seed in sorted(common, key=int)} for name, listed in sound.items()}
+    why = ""
+    if several:
+        why = "its runs differ in more than the recipe"
+    elif any(_others(sides, one) for one, _ in files):
+        why = "other rows were trained than diagnosed"
+    elif ran.missing and not common:
+        why = f"not run: {ran.missing}"
+    elif len(common) < SEEDS:
+        why = f"{plural(len(common), 'seed')} that all recipes have; {SEEDS} are needed"
+    metric = metric_of(ran.score, ran.split)
+    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why)
+
+
+def _recipe(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> str:
+    """Return the recipe of the rows that were diagnosed, as a spec names it; of both sides where they differ."""
+    spec = next(planned.spec for planned in ran.runs if planned.axes == row.axes)
+    made = dict(spec.sides)
+    return " / ".join(dict.fromkeys(made[side.side].recipe for side in sides if side.side in made))
+
+
+def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:
+    """Return whether a run started from other rows than those that were diagnosed."""
+    diagnosed = {side.side: side.rows for side in sides}
+    used = {(name, side.rows) for planned in ran.runs for name, side in planned.spec.sides if side.rows}
+    return any(rows != diagnosed.get(name) for name, rows in used)
