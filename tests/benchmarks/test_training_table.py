@@ -170,6 +170,7 @@ def test_a_peers_row_is_measured_in_an_environment_of_its_own(tiny: Case, what: 
     assert ours - found.parameters == 4 * tiny.dim + tiny.vocabularies[1]
 
 
+@pytest.mark.long
 def test_a_steps_time_is_listed_by_what_took_it(prepared: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [prepared, "--device", "cpu", "--precision", "float32", "--members", "2", "--dim", "16", "--heads", "2"]
     assert kernels.main([*words, "--batch", "8", "--steps", "3", "--most", "200"]) == 0

@@ -109,11 +109,14 @@ def test_clean_asks_first(folder: Path) -> None:
     assert len(contents(folder / "runs")) == 10
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 2), (signal.SIGTERM, 1)])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [(signal.SIGINT, 2), pytest.param(signal.SIGTERM, 2, marks=pytest.mark.long), (signal.SIGTERM, 1)],
+)
 def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, number: int, workers: int) -> None:
     # Long epochs: the signal comes in the middle of one.
     for path in (folder / "data" / "copying").glob("train.*"):
-        path.write_text(path.read_text() * 25)
+        path.write_text(path.read_text() * 15)
     file = written(folder, head=HEAD.replace("training.epochs = 2", "training.epochs = 3"))
     words = ["run", file, *places(folder), "--workers", workers]
     line = [sys.executable, "-m", "embinit", *map(str, words)]

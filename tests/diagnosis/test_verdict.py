@@ -54,7 +54,7 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
 def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
     source: str, std: float, dim: int, advice: str, recommended: str
 ) -> None:
-    rows = vectors(std, dim)
+    rows = vectors(std, dim, rows=1000)
     seen = diagnose(rows, task="classification")
     assert (seen.verdict.advice, seen.verdict.recipe) == (advice, recommended)
     assert diagnose(rows, recipe=recommended, task="classification").verdict.advice == "as is"
