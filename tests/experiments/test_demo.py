@@ -24,7 +24,9 @@ def test_the_demo_needs_nothing_and_is_frozen_at_three_seeds() -> None:
 
 
 def test_raw_vectors_do_worse_than_standardized_ones(tmp_path: Path) -> None:
-    text = DEMO.read_text("utf-8")
+    # Half of its epochs: the distance is there by then.
+    text = DEMO.read_text("utf-8").replace("training.epochs = 8", "training.epochs = 4")
+    assert "training.epochs = 4" in text
     lines = [line for line in text.splitlines() if not line.startswith("grid.")]
     chosen = 'grid.recipe = ["pretrained", "pretrained_xavier"]\ngrid.seed = [1]\n'
     (tmp_path / "demo.toml").write_text("\n".join(lines) + "\n" + chosen)

@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from embinit.experiments.watching import Summary, Watch
 from embinit.prepared.reading import open_prepared
 from embinit.recipes.recipe import recipe
 from embinit.seeds import stream
-from tests.experiments.made import HEAD, contents, planned
+from tests.experiments.made import HEAD, contents, environment, planned
 
 
 def execute(jobs: Path, out: Path, **options: Any) -> Summary:
@@ -158,6 +160,18 @@ def test_a_process_that_is_killed_takes_its_own_group_down_and_no_other(tmp_path
     assert list(summary.failed.values()) == ["the process that trained it ended (signal SIGKILL)"]
     assert len(execute(jobs, tmp_path / "runs").written) == 1
     assert not list((tmp_path / "runs").glob("*.failed.json"))
+
+
+def test_processes_that_cannot_begin_are_one_sentence_and_not_hired_again(jobs: Path, tmp_path: Path) -> None:
+    # A script without a guard, or from standard input, cannot be imported by the processes that it starts.
+    script = "from pathlib import Path\nfrom embinit.experiments.executing import execute\n"
+    script += f"execute(Path({str(jobs)!r}), Path({str(tmp_path / 'out')!r}), workers=2, members=1)\n"
+    done = subprocess.run(
+        [sys.executable, "-"], input=script, capture_output=True, text=True, env=environment(), timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert "ended before it began (exit code 1)" in done.stderr
+    assert "__name__" in done.stderr.splitlines()[-1]
 
 
 def test_where_memory_is_short_a_group_is_halved(

@@ -26,6 +26,10 @@ from embinit.experiments.working import Work
 
 _POLL_SECONDS = 0.2
 _STOP = "stop"
+_GUARD = (
+    "; a script of your own must be a file and call embinit below `if __name__ == '__main__':`, "
+    "for processes begin by importing it; or give workers=1"
+)
 
 
 def cores() -> int:
@@ -63,6 +67,15 @@ class _Hired:
     process: Any
     pipe: Connection[Any, Any]
     group: Group | None = None
+    #: whether it ever asked for work
+    ready: bool = False
+
+    @property
+    def end(self) -> str:
+        """Return how it ended."""
+        self.process.join()
+        code = self.process.exitcode
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def _hired(work: Work, threads: int) -> _Hired:
@@ -107,7 +120,13 @@ def _direct(groups: list[Group], work: Work, staff: list[_Hired], hire: Callable
                 what, value = worker.pipe.recv()
             except (EOFError, OSError):
                 del by_pipe[worker.pipe]
-                _mourn(worker, work)
+                if not worker.ready and not work.summary.stopped:
+                    # The next one would end likewise, and so on.
+                    raise EmbinitError(
+                        f"a process that was to train ended before it began ({worker.end}){_GUARD}"
+                    ) from None
+                if worker.group is not None:
+                    work.failed(worker.group, f"the process that trained it ended ({worker.end})")
                 if todo and not work.summary.stopped:
                     other = hire()
                     by_pipe[other.pipe] = other
@@ -115,6 +134,7 @@ def _direct(groups: list[Group], work: Work, staff: list[_Hired], hire: Callable
             if what == "fatal":
                 raise EmbinitError(value)
             if what == "ready":
+                worker.ready = True
                 group = todo[-1] if todo and not work.summary.stopped else None
                 with suppress(OSError):  # it is gone, and the group stays to be done
                     worker.pipe.send(group)
@@ -126,15 +146,6 @@ def _direct(groups: list[Group], work: Work, staff: list[_Hired], hire: Callable
                 work.watch.said(value)
             elif worker.group is not None:
                 getattr(work.watch, what)(*((worker.group,) if value is None else (worker.group, value)))
-
-
-def _mourn(worker: _Hired, work: Work) -> None:
-    """Record the runs of a process that ended in the middle of them."""
-    worker.process.join()
-    code = worker.process.exitcode
-    if worker.group is not None:
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        work.failed(worker.group, f"the process that trained it ended ({how})")
 
 
 # ---------------------------------------------------------------- in the process
