@@ -154,7 +154,7 @@ def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, floa
         return "scale down", headline, _at(line["aim"]), findings
     if absorbed.ratio >= line["low"]:
         text = f"rows are somewhat larger than the positions, or nearly as large: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are: they are about of the size that classifiers did best with."
+        headline = "Use these vectors as they are: they are about the size that classifiers did best with."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
     text = f"rows are small beside the positions: {seen}{kept}{taken}"
     if not basis.meaning:

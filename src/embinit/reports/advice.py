@@ -12,17 +12,7 @@ from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
 from embinit.reports.thresholds import HALVES, Adjusted, adjusted
 from embinit.reports.types import Cell, Table
-from embinit.reports.verdicts import (
-    TRIVIAL,
-    Outcome,
-    Tally,
-    advised,
-    always,
-    outcome,
-    stood_for,
-    tally,
-    untold,
-)
+from embinit.reports.verdicts import TRIVIAL, Outcome, Tally, advised, always, outcome, stood_for, tally, untold
 from embinit.reports.words import NONE, compact, fixed, interval, listed, plural, signed
 
 TITLE = "## Is the advice of `embinit inspect` good?"

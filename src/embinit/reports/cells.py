@@ -136,7 +136,7 @@ def _untried(block: Mapping[str, Any], half: str) -> Trial:
 
 
 def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], several: bool) -> Trial:
-    sides = _diagnosed(block)
+    sides, first = _diagnosed(block), files[0][0]
     found: dict[str, dict[str, float]] = {}
     failed: dict[str, str] = {}
     for ran, listed in files:
@@ -145,7 +145,6 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
             found.setdefault(name, {}).update(row.scores)
             if row.unscored:
                 failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
-    ran = files[0][0]
     sound = {name: scores for name, scores in found.items() if scores and name not in failed}
     # What another file has only begun does not keep the others waiting.
     sound = {name: scores for name, scores in sound.items() if len(scores) >= SEEDS} or sound
@@ -156,11 +155,11 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
         why = "its runs differ in more than the recipe"
     elif any(_others(sides, one) for one, _ in files):
         why = "other rows were trained than diagnosed"
-    elif ran.missing and not common:
-        why = f"not run: {ran.missing}"
+    elif first.missing and not common:
+        why = f"not run: {first.missing}"
     elif len(common) < SEEDS:
         why = f"{plural(len(common), 'seed')} that all recipes have; {SEEDS} are needed"
-    metric = metric_of(ran.score, ran.split)
+    metric = metric_of(first.score, first.split)
     return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why)
 
 
