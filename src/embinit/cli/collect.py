@@ -18,7 +18,8 @@ def command(
         list[Path],
         typer.Argument(
             metavar="FROM",
-            help="Folders with finished runs (what `embinit execute --out` wrote), or .tar.gz archives of them.",
+            help="Folders with finished runs (what `embinit execute --out` wrote), .tar.gz archives of them, or files "
+            "that `embinit report --format results` wrote.",
             show_default=False,
         ),
     ],
@@ -27,21 +28,28 @@ def command(
 ) -> None:
     """Take finished runs in that were made elsewhere; each is checked to be what its name says.
 
-    What is there already stays as it is. Nothing else of an archive is written than runs.
+    What is there already stays as it is. Nothing else of an archive is written than runs. A file of results gives scores,
+    histories in four digits and no sentences: enough to report on its runs, and not to make them again.
 
     embinit collect plan/runs other.tar.gz --runs runs
+
+    embinit collect results/*.results.json
     """
     from embinit.cli.console import console, print_json, working
-    from embinit.experiments.collecting import collect
+    from embinit.experiments.collecting import collect, take
+    from embinit.reports.compact import read_compact
 
-    taken: list[str] = []
-    already = failed = 0
+    small = [source for source in sources if source.suffix == ".json"]
+    found = []
+    if small:
+        with working("reading results"):
+            found.append(take((one for source in small for one in read_compact(source).results.values()), runs))
     for source in sources:
-        with working(f"collecting {source}"):
-            found = collect(source, runs)
-        taken += found.taken
-        already += found.already
-        failed += found.failed
+        if source not in small:
+            with working(f"collecting {source}"):
+                found.append(collect(source, runs))
+    taken = [key for one in found for key in one.taken]
+    already, failed = sum(one.already for one in found), sum(one.failed for one in found)
     if json:
         print_json({"taken": taken, "already": already, "failed": failed})
         return

@@ -1,4 +1,4 @@
-"""Runs that were made elsewhere, taken in: from a folder, or from an archive that is not trusted."""
+"""Runs that were made elsewhere, taken in: from a folder, from an archive that is not trusted, or from files of results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import EmbinitError
-from embinit.experiments.results import read_result
+from embinit.experiments.results import Result, read_result
 from embinit.experiments.store import is_done
 from embinit.files import replacing_folder
 
@@ -43,6 +44,28 @@ def collect(source: Path, runs: Path) -> Collected:
         return _from_folder(Path(folder), runs)
 
 
+def take(results: Iterable[Result], runs: Path) -> Collected:
+    """Return which of these results were taken in; of several of one run the one that tells most of its matrices."""
+    fullest: dict[str, Result] = {}
+    for result in results:
+        other = fullest.setdefault(result.key, result)
+        if len(json.dumps(result.matrices)) > len(json.dumps(other.matrices)):
+            fullest[result.key] = result
+    found = Collected()
+    for key, result in fullest.items():
+        if is_done(runs / key):
+            found.already += 1
+            continue
+        result.write(runs)
+        _taken(key, runs, found)
+    return found
+
+
+def _taken(key: str, runs: Path, found: Collected) -> None:
+    found.taken.append(key)
+    (runs / f"{key}.failed.json").unlink(missing_ok=True)
+
+
 def _from_folder(source: Path, runs: Path) -> Collected:
     found = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
     folders = sorted({path.parent for path in source.rglob("run.json")})
@@ -57,8 +80,7 @@ def _from_folder(source: Path, runs: Path) -> Collected:
             for file in sorted(folder.iterdir()):
                 if _FILES.fullmatch(file.name) and file.is_file() and not file.is_symlink():
                     shutil.copyfile(file, target / file.name)
-        found.taken.append(key)
-        (runs / f"{key}.failed.json").unlink(missing_ok=True)
+        _taken(key, runs, found)
     if not folders:
         raise EmbinitError(f"{source} holds no finished runs")
     return found
