@@ -61,6 +61,11 @@ def test_a_plan_is_executed_elsewhere_and_collected(folder: Path) -> None:
     assert len(json.loads(collected.stdout)["taken"]) == 4
     assert "4 of 4 runs done" in command("status", file, *places(folder)).stdout
     assert "0 runs planned (4 are done)" in command("run", file, "--plan", folder / "more", *places(folder)).stdout
+    kept = command("report", file, "--format", "results", "-o", folder / "kept", *places(folder))
+    assert kept.returncode == 0, kept.stderr
+    command("collect", folder / "kept" / "made.results.json", "--runs", folder / "from results")
+    there = command("status", file, *places(folder), "--runs", folder / "from results")
+    assert "4 of 4 runs done" in there.stdout
     wrong = command("run", file, "--dry-run", "--block", "coping", *places(folder))
     assert "no block has 'coping' in its name; did you mean 'copying'?" in wrong.stderr
 
@@ -182,6 +187,7 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
         (["run", "none.toml"], "cannot read none.toml"),
         (["execute", "none.json", "--out", "x"], "cannot read none.json"),
         (["collect", "none"], "there is no none"),
+        (["collect", "none.json"], "cannot read none.json"),
         (["status", "none.toml"], "cannot read none.toml"),
     ],
 )

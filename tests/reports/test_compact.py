@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
+from embinit.experiments.collecting import take
+from embinit.experiments.results import read_result
 from embinit.reports.compact import read_compact, write_compact
 from embinit.reports.examples import Known
 from embinit.reports.markdown import markdown
@@ -60,6 +62,35 @@ def test_a_file_is_small_has_a_line_a_run_and_no_sentence(tmp_path: Path) -> Non
     assert (content.count('\n{"axes"'), content.count('\n{"like"')) == (4, 36)
     assert "a girl in karate uniform" not in content
     assert json.loads(content)["embinit results"] == 1
+
+
+def test_runs_of_small_files_are_taken_in_and_give_the_same_files(tmp_path: Path) -> None:
+    block, found = made.block(seeds=range(3)), made.results(made.block(seeds=range(3)))
+    swept = replace(block, name="swept", sweep="recipe")
+    for name, one in (("plain", block), ("swept", swept)):
+        write_compact(made.experiment(one, name=name), found, tmp_path / f"{name}.json", "x.toml")
+    kept = [one for name in ("swept", "plain") for one in read_compact(tmp_path / f"{name}.json").results.values()]
+    runs = tmp_path / "runs"
+    taken = take(kept, runs)
+    assert (len(taken.taken), taken.already) == (len(block.runs), 0)
+    assert take(kept, runs).already == len(block.runs)
+    again = {key: read_result(runs / key) for key in found}
+    for name, one in (("plain", block), ("swept", swept)):
+        write_compact(made.experiment(one, name=name), again, tmp_path / f"{name}.again.json", "x.toml")
+        assert (tmp_path / f"{name}.again.json").read_bytes() == (tmp_path / f"{name}.json").read_bytes()
+
+
+def test_what_was_run_whole_is_not_replaced_by_what_a_small_file_tells(tmp_path: Path) -> None:
+    block = made.block(seeds=range(1))
+    found = made.results(block)
+    first = next(iter(found.values()))
+    first.write(tmp_path / "runs")
+    (tmp_path / "runs" / f"{list(found)[1]}.failed.json").write_text("{}", "utf-8")
+    write_compact(made.experiment(block), found, tmp_path / "x.json")
+    taken = take(read_compact(tmp_path / "x.json").results.values(), tmp_path / "runs")
+    assert (len(taken.taken), taken.already) == (len(found) - 1, 1)
+    assert read_result(tmp_path / "runs" / first.key).outputs == first.outputs
+    assert not list((tmp_path / "runs").glob("*.failed.json"))
 
 
 def test_a_file_whose_runs_all_tell_their_axes_is_read_too(tmp_path: Path) -> None:

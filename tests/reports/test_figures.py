@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,17 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         curves_figure(part, tmp_path / "x.svg", summary.series, "valid loss")
     with pytest.raises(EmbinitError, match="sweeps nothing"):
         sweep_figure(part, tmp_path / "x.svg")
+
+
+def test_no_two_lines_look_alike(tmp_path: Path) -> None:
+    recipes = tuple(f"start_{letter}" for letter in "abcdefghi")
+    block = made.block(recipes=recipes, seeds=range(2))
+    summary = summarize(made.experiment(block), made.results(block))
+    (path,) = figures(summary, tmp_path)
+    text = path.read_text("utf-8")
+    lines = re.findall(r'id="line2d_\d+">\s*<path[^>]*style="fill: none; (stroke[^"]*stroke-width: 1.8[^"]*)"', text)
+    in_panel = lines[: len(recipes)]
+    assert len(in_panel) == len(set(in_panel)) == len(recipes)
 
 
 def test_colours_can_be_seen_on_white() -> None:

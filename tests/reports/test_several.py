@@ -163,6 +163,18 @@ def test_one_seed_claims_nothing() -> None:
     )
 
 
+def test_one_start_in_several_settings_is_told_against_the_pinned_one() -> None:
+    levels = {("sinusoidal", "xavier"): 37.0, ("rotary", "xavier"): 39.0}
+    block, found = made.crossed(levels, AXES, range(10), name="Multi30k")
+    against = (Baseline("xavier"), Baseline("xavier", (("model.positions", "sinusoidal"),)))
+    said = summarize(made.experiment(block, against=against), found).answer
+    assert said.startswith("xavier · rotary positions +")
+    assert said.endswith("over xavier · sinusoidal positions")
+    assert "nothing yet" not in said
+    alone, found = made.crossed(levels, AXES, range(1), name="Multi30k")
+    assert "nothing yet" in summarize(made.experiment(alone, against=against), found).answer
+
+
 def test_blocks_are_counted() -> None:
     one, found = made.crossed(LEVELS, AXES, range(10), name="Multi30k")
     other, more = made.crossed({**LEVELS, ("rotary", "wide"): 30.0}, AXES, range(20, 30), name="Tatoeba")

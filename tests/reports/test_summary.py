@@ -278,6 +278,20 @@ def test_curves_are_means_with_a_sigma_to_each_side() -> None:
     assert (curve.epochs, curve.seeds) == (tuple(range(1, 13)), 4)
 
 
+def test_a_curve_has_the_epochs_that_were_decoded() -> None:
+    block = made.block(seeds=range(2))
+    found = made.results(block)
+    for result in found.values():
+        for epoch, record in enumerate(result.history, 1):
+            if epoch % 5:
+                record["bleu"] = None
+    (part,) = report(block, results=found).parts
+    curve = part.curves["validation BLEU"][0]
+    assert curve.epochs == (5, 10)
+    assert len(curve.mean) == len(curve.low) == len(curve.high) == 2
+    assert part.curves["validation loss"][0].epochs == tuple(range(1, 13))
+
+
 def test_matrices_are_those_of_each_recipe_beside_the_papers_sigma() -> None:
     (part,) = report(made.block()).parts
     assert [(shape.series, shape.side) for shape in part.shapes[:2]] == [("xavier", "source"), ("xavier", "target")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from embinit.experiments.experiment import Block
 from embinit.experiments.results import Result
@@ -47,21 +48,20 @@ def _factor(name: str) -> float:
 
 
 def _curve(row: Row, histories: list[list[float | None]], factor: float) -> Curve:
-    length = max(map(len, histories))
-    means: list[float | None] = []
+    epochs: list[int] = []
+    means: list[float] = []
     lows: list[float | None] = []
     highs: list[float | None] = []
-    for epoch in range(length):
-        there = [history[epoch] for history in histories if epoch < len(history)]
+    for epoch, there in enumerate(zip_longest(*histories), 1):
         values = [factor * value for value in there if value is not None and math.isfinite(value)]
-        mean = sum(values) / len(values) if values else None
-        spread = _deviation(values)
+        if not values:
+            continue  # decoded every few epochs: the line goes from one that was to the next
+        mean, spread = sum(values) / len(values), _deviation(values)
+        epochs.append(epoch)
         means.append(mean)
-        lows.append(None if mean is None or spread is None else mean - spread)
-        highs.append(None if mean is None or spread is None else mean + spread)
-    return Curve(
-        row.series, row.label, tuple(range(1, length + 1)), tuple(means), tuple(lows), tuple(highs), len(histories)
-    )
+        lows.append(None if spread is None else mean - spread)
+        highs.append(None if spread is None else mean + spread)
+    return Curve(row.series, row.label, tuple(epochs), tuple(means), tuple(lows), tuple(highs), len(histories))
 
 
 def _deviation(values: list[float]) -> float | None:

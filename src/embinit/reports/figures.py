@@ -83,9 +83,9 @@ def curves_figure(part: Part, path: Path, series: tuple[str, ...], history: str 
             from matplotlib.ticker import MaxNLocator
 
             for curve in listed[:_LINES]:
-                color = COLORS[series.index(curve.series) % len(COLORS)] if curve.series in series else COLORS[0]
-                means = [float("nan") if value is None else value for value in curve.mean]
-                axes.plot(curve.epochs, means, color=color, linewidth=1.8, label=curve.series)
+                turn, place = divmod(series.index(curve.series) if curve.series in series else 0, len(COLORS))
+                color, dash = COLORS[place], _DASHES[turn % len(_DASHES)]
+                axes.plot(curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, label=curve.series)
                 band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
                         if low is not None and high is not None]  # fmt: skip
                 if band:

@@ -34,7 +34,7 @@ def block_answer(rows: Sequence[Row], metric: Metric, baselines: Sequence[Baseli
     name = versus(_of_block(rows, baselines))
     compared = [row for row in rows if row.differences and not row.baseline]
     if not compared:
-        return f"there is nothing yet to compare with {name}"
+        return _settings(rows, metric) or f"there is nothing yet to compare with {name}"
     if all(one.n < 2 for row in compared for one in row.differences):
         return f"one seed tells nothing from chance: run more to compare with {name}"
     better = [row for row in compared if row.verdict == "better" and not row.unscored]
@@ -45,6 +45,14 @@ def block_answer(rows: Sequence[Row], metric: Metric, baselines: Sequence[Baseli
     said = f"no initialization is better than {name} beyond noise; {best}"
     lacking = list(dict.fromkeys(title for row in compared for title in row.lacking))
     return f"{said}; {listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no run yet" if lacking else said
+
+
+def _settings(rows: Sequence[Row], metric: Metric) -> str:
+    """Return how one start does in each setting against the one that is pinned; empty where no two can be compared."""
+    found = [row for row in rows if any(one.n > 1 for one in row.differences)]
+    said = [f"{row.label} {over(row.differences, metric)}" for row in found[:_NAMED]]
+    left = f", and {plural(len(found) - _NAMED, 'more line')}" if len(found) > _NAMED else ""
+    return "; ".join(said) + left
 
 
 def _of_block(rows: Sequence[Row], baselines: Sequence[Baseline]) -> list[Baseline]:

@@ -135,12 +135,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Curve:
-    """A history over epochs: mean, and mean ± σ over seeds."""
+    """A history over the epochs that have it: mean, and mean ± σ over seeds."""
 
     series: str
     label: str
     epochs: tuple[int, ...]
-    mean: tuple[float | None, ...]
+    mean: tuple[float, ...]
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
     seeds: int

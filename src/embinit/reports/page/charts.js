@@ -52,7 +52,8 @@
     return [low, high].map((value) => Number(value.toPrecision(2)));
   }
 
-  const color = (name, place) => "c" + ((data.series.includes(name) ? data.series.indexOf(name) : place) % 8);
+  const order = (name, place) => data.series.includes(name) ? data.series.indexOf(name) : place;
+  const color = (name, place) => "c" + (order(name, place) % 8);
   const swatch = (kind) => make("span", { class: "swatch " + kind, "aria-hidden": "true" });
 
   const sample = (kind, dash) => make("svg:svg", { viewBox: "0 0 28 10", "aria-hidden": "true" },
@@ -229,7 +230,8 @@
     const look = new Map(labels.map((label, i) => [label, {
       name: label,
       kind: part.sweep && !several ? "c" + (i % 8) : color(series(label), i),
-      dash: several ? DASHES[part.setting[label] % DASHES.length] : "",
+      // One dash a setting; else one for each time that the colours begin anew.
+      dash: DASHES[(several ? part.setting[label] : Math.floor(order(series(label), i) / 8)) % DASHES.length],
     }]));
     // Few settings: a switch for each recipe and one for each setting. Else a switch for each line.
     const recipes = [...new Set(labels.map(series))];
