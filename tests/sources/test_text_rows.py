@@ -110,6 +110,10 @@ ERRORS = {
     "rows wider than the header": (b"3 2\n" + GOOD, "no usable row .3 rejected: line 2: 3 numbers, expected 2"),
     "a header without dimensions": (b"3 0\n" + GOOD, "the header promises 0"),
     "every row is NaN": (b"a nan nan\nb nan nan\n", "no usable row .2 rejected: line 1"),
+    "a page that shows one vector": (
+        b"On vectors\n\nwritten in 2014\nand said in prose:\n\ncat 0.1 0.2 0.3\n",
+        "of its first 4 lines 1 read as a token and its numbers",
+    ),
     "decimal commas": (b"a 0,1 0,2\nb 0,3 0,4\n", "line 1: 'a 0,1 0,2' is no vector"),
 }
 

@@ -104,7 +104,18 @@ def _common_width(lines: Sequence[bytes], source: str) -> int:
     if not widths:
         shown = lines[0][:40].decode("utf-8", "replace")
         raise EmbinitError(f"{source}, line 1: {shown!r} is no vector; expected a token and its numbers")
-    return max(widths, key=lambda width: (widths[width], -width))
+    dim = max(widths, key=lambda width: (widths[width], -width))
+    readable = sum(_begins_and_ends(_fields(line), dim) for line in lines)
+    if 2 * readable < len(lines):
+        found = f"of its first {len(lines)} lines {readable} read as a token and its numbers"
+        raise EmbinitError(f"{source}: {found}; expected a file of vectors")
+    return dim
+
+
+def _begins_and_ends(fields: Sequence[bytes], dim: int) -> bool:
+    """Return whether the first and the last of so many numbers at a line's end are numbers, NaN and such included."""
+    ends = (fields[-dim], fields[-1]) if len(fields) > dim else ()
+    return bool(ends) and all(not np.isnan(number(field)) or field.lower() in _NOT_FINITE for field in ends)
 
 
 _NOT_FINITE = frozenset((b"nan", b"-nan", b"inf", b"-inf", b"+inf", b"infinity", b"-infinity"))
