@@ -35,6 +35,18 @@ def test_worse_rows_are_named_where_none_is_better() -> None:
     assert report(block).answer == "stay with xavier: every other initialization is worse beyond noise"
 
 
+def test_worse_rows_are_told_with_what_they_cost_where_others_are_level() -> None:
+    levels = {"xavier": 37.0, "pretrained": 34.0, "pretrained_xavier": 37.0}
+    block = made.block(recipes=tuple(levels), seeds=range(6))
+    summary = report(block, results=made.results(block, levels=levels))
+    found = summary.parts[0].rows[1].difference
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    said = f"{found.mean:.1f} BLEU [{found.low:.1f}, {found.high:.1f}]".replace("-", "−")
+    assert f"better than xavier beyond noise, and pretrained ({said}) is worse; with 6 seeds" in summary.answer
+
+
 def test_one_seed_claims_nothing() -> None:
     summary = report(made.block(seeds=range(1)))
     assert summary.answer == "one seed tells nothing from chance: run more to compare with xavier"

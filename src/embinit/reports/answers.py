@@ -9,7 +9,7 @@ from embinit.reports import several
 from embinit.reports.choices import choice_answer, is_choosing
 from embinit.reports.falls import fall_sentence
 from embinit.reports.rows import LEVEL, difference
-from embinit.reports.several import beaten
+from embinit.reports.several import beaten, by
 from embinit.reports.sweeps import best_places, sweep_answer
 from embinit.reports.types import Choice, Metric, Part, Row, Sweep
 from embinit.reports.words import LOSS, fixed, interval, listed, plural, signed
@@ -78,7 +78,8 @@ def _none_better(compared: Sequence[Row], diverged: Sequence[Row], metric: Metri
     else:
         text = f"no initialization is better than {baseline} beyond noise"
         if worse:
-            text += f", and {listed([row.series for row in worse[:_NAMED]])} {'is' if len(worse) == 1 else 'are'} worse"
+            named = [f"{row.series} ({by(row.difference, metric)})" for row in worse[:_NAMED] if row.difference]
+            text += f", and {listed(named)} {'is' if len(worse) == 1 else 'are'} worse"
     if diverged:
         runs = listed([row.series for row in diverged])
         text += f" ({runs} would be, but for runs that diverged and have no score)"

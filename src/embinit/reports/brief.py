@@ -11,9 +11,10 @@ from embinit.reports.again import busy
 from embinit.reports.cells import Trial
 from embinit.reports.findings import VERDICTS, Case, Claim, Finding, holds, tallied
 from embinit.reports.markdown import sentence, text
+from embinit.reports.several import by
 from embinit.reports.shown import not_run, shown
 from embinit.reports.types import Summary
-from embinit.reports.words import duration, interval, plural, signed
+from embinit.reports.words import duration, plural
 
 
 def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
@@ -80,12 +81,8 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
         (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
     ]
     claim, case = max(found, key=lambda one: abs(one[1].difference.mean))
-    digits = case.metric.digits
     more = f" in what {claim.gain} gain" if claim.gain else ""
-    return (
-        f"{claim.ours} against {claim.against} {signed(case.difference.mean, digits)} {case.metric.unit} "
-        f"{interval(case.difference.low, case.difference.high, digits, sign=True)}{more} ({case.where})"
-    )
+    return f"{claim.ours} against {claim.against} {by(case.difference, case.metric)}{more} ({case.where})"
 
 
 def _capital(said: str) -> str:

@@ -74,13 +74,13 @@ def _use(better: Sequence[Row], metric: Metric) -> str:
 
 def over(differences: Sequence[Difference], metric: Metric) -> str:
     """Return `+1.2 BLEU [+0.8, +1.6] over xavier and +0.9 BLEU [+0.4, +1.3] over pretrained_xavier`."""
-    return listed(
-        [
-            f"{signed(one.mean, metric.digits)} {metric.unit} {interval(one.low, one.high, metric.digits, sign=True)} "
-            f"over {one.baseline}"
-            for one in differences
-        ]
-    )
+    return listed([f"{by(one, metric)} over {one.baseline}" for one in differences])
+
+
+def by(found: Difference, metric: Metric) -> str:
+    """Return a difference in words: `−2.8 BLEU [−3.3, −2.3]`."""
+    bounds = interval(found.low, found.high, metric.digits, sign=True)
+    return f"{signed(found.mean, metric.digits)} {metric.unit} {bounds}"
 
 
 def beaten(best: Row, other: Row, metric: Metric) -> bool:
