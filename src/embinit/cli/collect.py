@@ -29,7 +29,7 @@ def command(
     """Take finished runs in that were made elsewhere; each is checked to be what its name says.
 
     What is there already stays as it is. Nothing else of an archive is written than runs. A file of results gives scores,
-    histories in four digits and no sentences: enough to report on its runs, and not to make them again.
+    histories in four digits and no sentences: enough to report on its runs, which are then not made again.
 
     embinit collect plan/runs other.tar.gz --runs runs
 

@@ -227,12 +227,12 @@
     const labels = [...new Set(all.map((curve) => curve.label))];
     const several = part.settings.length > 1;
     const series = (label) => all.find((curve) => curve.label === label).series;
-    const look = new Map(labels.map((label, i) => [label, {
-      name: label,
-      kind: part.sweep && !several ? "c" + (i % 8) : color(series(label), i),
-      // One dash a setting; else one for each time that the colours begin anew.
-      dash: DASHES[(several ? part.setting[label] : Math.floor(order(series(label), i) / 8)) % DASHES.length],
-    }]));
+    // One dash a setting; else one for each time that the colours begin anew.
+    const look = new Map(labels.map((label, i) => {
+      const place = part.sweep && !several ? i : order(series(label), i);
+      const dash = DASHES[(several ? part.setting[label] : Math.floor(place / 8)) % DASHES.length];
+      return [label, { name: label, kind: "c" + (place % 8), dash }];
+    }));
     // Few settings: a switch for each recipe and one for each setting. Else a switch for each line.
     const recipes = [...new Set(labels.map(series))];
     const hidden = new Set(several ? part.settings.slice(Math.max(1, Math.floor(SHOWN / recipes.length))) : labels.slice(SHOWN));
