@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 
-.PHONY: demo test test-all check bench results format clean
+.PHONY: demo test test-all check bench results docs format clean
 
 demo: $(READY)  ## train a small translator from four starts x three seeds, and report on it
 	$(BIN)/python -m embinit run experiments/demo.toml --runs build/demo/runs
@@ -28,6 +28,17 @@ check: $(READY)  ## ruff, and mypy in strict mode
 bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformers, the tutorial, Marian, JoeyNMT
 	$(BIN)/python -m benchmarks.vectors
 	$(BIN)/python -m benchmarks.training --rounds 2 --json build/bench/training.jsonl
+
+# Pages outside of docs/ are laid beside the others, and links follow.
+docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its figures, in build/site
+	$(BIN)/python -m pip install -q -c constraints.txt --group docs
+	rm -rf build/pages build/site
+	mkdir -p build/pages/results
+	cp -r docs/. RESULTS.md PAPER.md CONTRIBUTING.md build/pages
+	cp README.md build/pages/index.md
+	cp -r results/figures build/pages/results
+	sed -i.bak -e 's|](docs/|](|g' -e 's|](\.\./|](|g' build/pages/*.md && rm build/pages/*.bak
+	$(BIN)/zensical build --strict
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

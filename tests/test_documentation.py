@@ -1,0 +1,40 @@
+"""The documents: links lead somewhere, and the site has every page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as sites and forges make them."""
+    lines = _CODE.sub(lambda code: code[0].strip("`"), page.read_text("utf-8")).splitlines()
+    titles = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = _LINK.findall(_CODE.sub("", page.read_text("utf-8")))
+    for target, _, anchor in (link.partition("#") for link in links if "://" not in link):
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), f"{page.name} names {target}, which is not there"
+        assert not anchor or anchor in headings(there), f"{page.name} names #{anchor} of {there.name}"
+
+
+def test_there_are_links_to_follow() -> None:
+    assert sum(len(_LINK.findall(page.read_text("utf-8"))) for page in PAGES) > 50
+
+
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    outside = {"CHANGELOG.md"}
+    expected = {page.relative_to(ROOT).as_posix().removeprefix("docs/") for page in PAGES if "decisions" not in page.parts}
+    assert listed == {"index.md" if name == "README.md" else name for name in expected - outside}
