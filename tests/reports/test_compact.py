@@ -93,6 +93,12 @@ def test_what_was_run_whole_is_not_replaced_by_what_a_small_file_tells(tmp_path:
     assert not list((tmp_path / "runs").glob("*.failed.json"))
 
 
+def test_results_without_a_run_are_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError, match="no finished runs in these results"):
+        take([], tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_file_whose_runs_all_tell_their_axes_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_compact(made.experiment(made.block()), made.results(), path)

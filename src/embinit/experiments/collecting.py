@@ -51,6 +51,8 @@ def take(results: Iterable[Result], runs: Path) -> Collected:
         other = fullest.setdefault(result.key, result)
         if len(json.dumps(result.matrices)) > len(json.dumps(other.matrices)):
             fullest[result.key] = result
+    if not fullest:
+        raise EmbinitError("there are no finished runs in these results; what trains nothing is measured anew by embinit run")
     found = Collected()
     for key, result in fullest.items():
         if is_done(runs / key):
