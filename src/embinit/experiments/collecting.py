@@ -52,7 +52,9 @@ def take(results: Iterable[Result], runs: Path) -> Collected:
         if len(json.dumps(result.matrices)) > len(json.dumps(other.matrices)):
             fullest[result.key] = result
     if not fullest:
-        raise EmbinitError("there are no finished runs in these results; `embinit run` measures anew what trains nothing")
+        raise EmbinitError(
+            "there are no finished runs in these results; `embinit run` measures anew what trains nothing"
+        )
     found = Collected()
     for key, result in fullest.items():
         if is_done(runs / key):
