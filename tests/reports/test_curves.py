@@ -1,0 +1,36 @@
+"""Histories over epochs: means over seeds, at the epochs that have them."""
+
+from __future__ import annotations
+
+import pytest
+
+from embinit import statistics
+from tests.reports import made
+from tests.reports.test_summary import report
+
+
+def test_curves_are_means_with_a_sigma_to_each_side() -> None:
+    block = made.block(seeds=range(4))
+    found = made.results(block)
+    (part,) = report(block, results=found).parts
+    assert list(part.curves)[:3] == ["validation BLEU", "validation loss", "training loss"]
+    curve = part.curves["validation loss"][0]
+    values = [found[planned.spec.key].history[4]["valid loss"] for planned in block.runs[:4]]
+    cell = statistics.cell([value for value in values if value is not None])
+    assert curve.mean[4] == pytest.approx(cell.mean)
+    assert curve.high[4] == pytest.approx(cell.mean + cell.std)
+    assert (curve.epochs, curve.seeds) == (tuple(range(1, 13)), 4)
+
+
+def test_a_curve_has_the_epochs_that_were_decoded() -> None:
+    block = made.block(seeds=range(2))
+    found = made.results(block)
+    for result in found.values():
+        for epoch, record in enumerate(result.history, 1):
+            if epoch % 5:
+                record["bleu"] = None
+    (part,) = report(block, results=found).parts
+    curve = part.curves["validation BLEU"][0]
+    assert curve.epochs == (5, 10)
+    assert len(curve.mean) == len(curve.low) == len(curve.high) == 2
+    assert part.curves["validation loss"][0].epochs == tuple(range(1, 13))
