@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from embinit.reports.falls import fall_sentence, fall_table, falls
@@ -89,6 +91,14 @@ def test_a_line_that_stands_in_two_blocks_is_said_once() -> None:
     said = fall_sentence([*summary.parts, *summary.parts], "xavier")
     assert said.count("(sinusoidal positions)") == 1
     assert said.startswith("xavier from 0.1 to 10: −")
+
+
+def test_lines_of_one_name_in_several_blocks_are_told_apart_by_these() -> None:
+    german, czech = part(kinds()), part(kinds({"sinusoidal": (37.0, 34.0, 24.0), "none": (29.0, 28.0, 25.0)}))
+    said = fall_sentence([replace(german, name="German"), replace(czech, name="Czech")], "xavier")
+    assert said.count("sinusoidal positions") == 2
+    assert "(German, sinusoidal positions)" in said and "(Czech, sinusoidal positions)" in said
+    assert "(rotary positions)" in said and "(no positions)" in said
 
 
 def test_reports_show_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -84,20 +85,30 @@ def _ends(part: Part) -> tuple[float, float] | None:
 def fall_sentence(parts: Sequence[Part], series: str) -> str:
     """Return what size costs the lines of one series, each once: `random from 0.1 to 30: −11.7 BLEU [−12.3, −11.0] with …`.
 
-    Lines are named by what sets them apart in their block, or by their block where nothing does. Empty where there is no
-    sweep over scale.
+    Lines are named by what sets them apart in their block, and by their block where nothing does or another has that name
+    too. Empty where there is no sweep over scale.
     """
-    spans: dict[str, dict[tuple[float, int], str]] = {}
+    spans: dict[str, dict[tuple[float, int], tuple[str, Fall, Part]]] = {}
     for part in parts:
         ends = _ends(part)
         for one in falls(part):
             if ends is not None and one.series == series:
-                name = _apart(one)
-                text = f"{told(one.change, part.metric)} ({part.name if name == series else name})"
                 span = f"{compact(ends[0])} to {compact(ends[1])}"
                 # One line may stand in several blocks; its first name serves.
-                spans.setdefault(span, {}).setdefault((one.change.mean, one.change.n), text)
-    return "; ".join(f"{series} from {span}: {listed(list(said.values())[:_NAMED])}" for span, said in spans.items())
+                known = spans.setdefault(span, {})
+                known.setdefault((one.change.mean, one.change.n), (_apart(one), one, part))
+    return "; ".join(f"{series} from {span}: {_each(list(found.values()), series)}" for span, found in spans.items())
+
+
+def _each(found: Sequence[tuple[str, Fall, Part]], series: str) -> str:
+    names = Counter(name for name, _, _ in found)
+
+    def own(name: str, part: Part) -> str:
+        if name == series:
+            return part.name
+        return f"{part.name}, {name}" if names[name] > 1 else name
+
+    return listed([f"{told(one.change, part.metric)} ({own(name, part)})" for name, one, part in found[:_NAMED]])
 
 
 def _apart(one: Fall) -> str:
