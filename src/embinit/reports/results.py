@@ -95,10 +95,11 @@ def document(summaries: Sequence[Summary], pictures: Pictures | None = None, dia
 
 
 def _rank(summary: Summary) -> int:
-    """Return the paper's own experiments first, then those on open questions, then others."""
+    """Return the paper's tables first, then its figure of the same runs, those on open questions, and others."""
     measured = any(part.measured is not None and part.paper for part in summary.parts)
-    of_paper = measured or "paper" in PurePosixPath(summary.file).parts[:-1]
-    return 0 if of_paper else 1 if brief.is_open(summary) else 2
+    if measured or "paper" in PurePosixPath(summary.file).parts[:-1]:
+        return 1 if summary.name.startswith("figure") else 0
+    return 2 if brief.is_open(summary) else 3
 
 
 def _finding(finding: Finding) -> list[str]:
