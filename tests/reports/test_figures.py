@@ -106,11 +106,11 @@ def test_blocks_without_runs_of_their_own_have_no_picture() -> None:
     block, gone = made.block(), made.block("other", task="iwslt2017", missing="needs files")
     found = made.results(block)
     found |= {key: one for key, one in made.results(gone).items() if one.spec.sides[0][1].recipe == "xavier"}
-    assert names(summarize(made.experiment(gone, block), found)) == {2: "made-2-curves.svg"}
+    assert names(summarize(made.experiment(gone, block), found)) == {2: ("made-2-curves.svg",)}
     swept, scores = made.sweep_of("ratio", {"0.1": 36, "9": 29})
     (part,) = summarize(made.experiment(swept), scores).parts
     summary = summarize(made.experiment(swept), scores)
-    assert names(summary) == {1: "made-1-sweep.svg"}
+    assert names(summary) == {1: ("made-1-sweep.svg",)}
     assert names(replace(summary, parts=(replace(part, missing="needs files"),))) == {}
 
 

@@ -82,7 +82,7 @@ def test_folded_heads_are_no_markup() -> None:
 
 
 def test_a_sweep_has_its_figure_first_then_a_small_table_and_the_long_one_folded() -> None:
-    said = part_of(document([swept()], {"scale": {1: "figures/scale-1-sweep.svg"}}), "Which scale?")
+    said = part_of(document([swept()], {"scale": {1: ["figures/scale-1-sweep.svg"]}}), "Which scale?")
     places = [
         said.index(word)
         for word in ("![one](figures/scale-1-sweep.svg)", "|  | 0.1 | 1 | 10 |", "<details>", "| xavier · ratio 0.1 |")

@@ -8,11 +8,13 @@ long. Everything but `run.json` is a function of the spec alone.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.experiments import lengths
+from embinit.experiments.lengths import Lengths
 from embinit.experiments.spec import Spec, from_json
 from embinit.files import replacing_folder
 
@@ -37,6 +39,8 @@ class Result:
     outputs: dict[str, list[str]]
     #: device, versions, seconds, members (how many trained side by side), commit, finished (ISO time)
     run: dict[str, Any]
+    #: BLEU over the model's own tokens, or accuracy, by the length of what was read; runs of earlier versions have none
+    lengths: Lengths = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -56,6 +60,7 @@ class Result:
                 "diverged": self.diverged,
                 "scores": self.scores,
                 "signatures": self.signatures,
+                **({"lengths": lengths.as_json(self.lengths)} if self.lengths else {}),
             },
             "matrices.json": self.matrices,
             "run.json": self.run,
@@ -94,4 +99,5 @@ def read_result(path: Path) -> Result:
             for file in sorted(path.glob("output.*.txt"))
         },
         run=content("run.json"),
+        lengths=lengths.from_json(scores.get("lengths", {})),
     )

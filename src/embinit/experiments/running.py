@@ -55,6 +55,7 @@ def results_of_group(
             matrices=begun.facts,
             outputs=own.outputs,
             run=run,
+            lengths=own.lengths,
         )
         for spec, trained, own, begun in zip(specs, outcome.members, scores, starts, strict=True)
     ]

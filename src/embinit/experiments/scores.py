@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from embinit.experiments.lengths import Lengths, by_length
 from embinit.prepared.reading import Prepared
 from embinit.text.markers import Scheme, from_byte_level, scheme_of
 from embinit.training.scoring import bleu, chrf, confusion, macro_f1, matthews
@@ -22,6 +23,7 @@ class Scores:
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, list[str]] = field(default_factory=dict)
+    lengths: Lengths = field(default_factory=dict)
 
 
 def scored_splits(prepared: Prepared) -> list[str]:
@@ -47,6 +49,10 @@ def score_translations(made: Scores, split: str, found: Sequence[Sequence[str]],
         made.scores.setdefault(split, {})[name] = score.value
         made.signatures[name] = score.signature + end
     made.outputs[split] = [line.translate(_ONE_LINE) for line in own]
+    _add_lengths(
+        made, split, "bleu", prepared,
+        lambda places: bleu([own[i] for i in places], [wanted[i] for i in places], "none").value,
+    )  # fmt: skip
 
 
 def score_labels(made: Scores, split: str, answers: Sequence[int], prepared: Prepared) -> None:
@@ -64,6 +70,15 @@ def score_labels(made: Scores, split: str, answers: Sequence[int], prepared: Pre
         }
     )
     made.outputs[split] = [str(names[answer]) for answer in answers]
+    right = np.asarray(answers) == labels
+    _add_lengths(made, split, "accuracy", prepared, lambda places: float(right[places].mean()))
+
+
+def _add_lengths(made: Scores, split: str, name: str, prepared: Prepared, score: Callable[[list[int]], float]) -> None:
+    read = np.diff(prepared.packed(split, prepared.sides[0]).offsets).tolist()
+    found = by_length(read, score)
+    if found:
+        made.lengths.setdefault(split, {})[name] = found
 
 
 def text_of(tokens: Sequence[str], scheme: Scheme) -> str:

@@ -8,6 +8,7 @@ from embinit.experiments.experiment import Baseline
 from embinit.reports import several
 from embinit.reports.choices import choice_answer, is_choosing
 from embinit.reports.falls import fall_sentence
+from embinit.reports.lengths import length_note
 from embinit.reports.rows import LEVEL, difference
 from embinit.reports.several import beaten, by
 from embinit.reports.sweeps import best_places, sweep_answer
@@ -217,7 +218,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def block_notes(rows: Sequence[Row], sweep: Sweep | None) -> tuple[str, ...]:
+def block_notes(rows: Sequence[Row], sweep: Sweep | None, split: str) -> tuple[str, ...]:
     """Return what to know of a block: rows that diverged or cannot be drawn; but for a sweep, what its seeds can show."""
     said = [
         f"{row.label}: {plural(row.diverged, 'run')} of {row.planned} diverged"
@@ -238,7 +239,7 @@ def block_notes(rows: Sequence[Row], sweep: Sweep | None) -> tuple[str, ...]:
         f"{row.label}: {row.difference.power}" for row in compared if row.difference and not row.difference.verdict
     ]
     by_loss = "" if sweep is not None else loss_note(rows)
-    return (*said, by_loss) if by_loss else tuple(said)
+    return (*said, *(note for note in (by_loss, length_note(rows, split)) if note))
 
 
 def loss_note(rows: Sequence[Row]) -> str:

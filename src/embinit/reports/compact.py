@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.experiments import lengths
 from embinit.experiments.experiment import Baseline, Block, Experiment, Planned
 from embinit.experiments.results import Result
 from embinit.experiments.spec import Spec, from_json
@@ -151,6 +152,7 @@ def _result(result: Result, matrices: dict[str, Any], makers: _Pool, signatures:
     run = {key: value for key, value in result.run.items() if key in ("device", "versions", "commit")}
     return {
         "scores": result.scores,
+        **({"lengths": _rounded(lengths.as_json(result.lengths))} if result.lengths else {}),
         "best_epoch": result.best_epoch,
         **({"diverged": True} if result.diverged else {}),
         "history": {name: [_rounded(record.get(name)) for record in result.history] for name in names},
@@ -243,6 +245,7 @@ def _read_result(spec: Spec, line: dict[str, Any], content: dict[str, Any]) -> R
         matrices=line.get("matrices", {}),
         outputs={},
         run={**maker, **{key: line[key] for key in ("seconds", "members", "finished")}},
+        lengths=lengths.from_json(line.get("lengths", {})),
     )
 
 

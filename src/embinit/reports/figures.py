@@ -1,4 +1,4 @@
-"""Static pictures for documents: validation curves with bands (Figure 1), score against scale."""
+"""Static pictures for documents: validation curves with bands (Figure 1), score against scale, and by length."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from embinit.errors import EmbinitError, closest, require
 from embinit.files import replacing
 from embinit.reports.curves import RATIO
+from embinit.reports.lengths import ByLength, by_length, length_note
 from embinit.reports.marks import Mark
 from embinit.reports.shown import is_run
 from embinit.reports.types import Curve, Part, Point, Summary
@@ -24,22 +25,37 @@ _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
 #: Panels, lines of one panel, and lines that share a panel although their settings differ: more is a chart nobody reads.
 _PANELS, _LINES, _SHARED = 8, 16, 4
 #: How a picture's file is named.
-_NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep)\.svg")
+_NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
 _INK = "#8b8f96"
 #: A panel: its title, and what draws into it.
 Panel = tuple[str, Callable[[Any], None]]
 
 
-def names(summary: Summary, form: str = "svg") -> dict[int, str]:
-    """Return what the pictures of a report are called, NAME-N-curves or NAME-N-sweep, by the number N of their block."""
+def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
+    """Return what the pictures of a report are called, NAME-N-KIND, by the number N of their block.
+
+    A kind is `sweep` or else `curves`, and `lengths` where a start does otherwise on long sentences than on short ones.
+    """
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", summary.name)
-    found = {}
-    for place, part in enumerate(summary.parts, 1):
-        if is_run(part) and part.sweep is not None and part.sweep.lines:
-            found[place] = f"{stem}-{place}-sweep.{form}"
-        elif is_run(part) and any(part.curves.values()):
-            found[place] = f"{stem}-{place}-curves.{form}"
-    return found
+    return {
+        place: tuple(f"{stem}-{place}-{kind}.{form}" for kind in kinds)
+        for place, part in enumerate(summary.parts, 1)
+        if (kinds := _kinds(part, summary.series))
+    }
+
+
+def _kinds(part: Part, series: tuple[str, ...]) -> dict[str, Callable[[Path, Sequence[Mark]], None]]:
+    """Return the pictures of a block, each with what writes it."""
+    made: dict[str, Callable[[Path, Sequence[Mark]], None]] = {}
+    if not is_run(part):
+        return made
+    if part.sweep is not None and part.sweep.lines:
+        made["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
+    elif any(part.curves.values()):
+        made["curves"] = lambda path, _: curves_figure(part, path, series)
+    if length_note(part.rows, part.metric.split):
+        made["lengths"] = lambda path, _: lengths_figure(part, path, series)
+    return made
 
 
 def figures(
@@ -47,13 +63,11 @@ def figures(
 ) -> list[Path]:
     """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
     made = []
-    for place, name in names(summary, form).items():
+    for place, named in names(summary, form).items():
         part = summary.parts[place - 1]
-        made.append(folder / name)
-        if part.sweep is not None and part.sweep.lines:
-            sweep_figure(part, made[-1], (marks or {}).get((summary.name, part.name), ()))
-        else:
-            curves_figure(part, made[-1], summary.series)
+        for name, write in zip(named, _kinds(part, summary.series).values(), strict=True):
+            made.append(folder / name)
+            write(made[-1], (marks or {}).get((summary.name, part.name), ()))
     return made
 
 
@@ -83,8 +97,7 @@ def curves_figure(part: Part, path: Path, series: tuple[str, ...], history: str 
             from matplotlib.ticker import MaxNLocator
 
             for curve in listed[:_LINES]:
-                turn, place = divmod(series.index(curve.series) if curve.series in series else 0, len(COLORS))
-                color, dash = COLORS[place], _DASHES[turn % len(_DASHES)]
+                color, dash = _look(curve.series, series)
                 axes.plot(curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, label=curve.series)
                 band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
                         if low is not None and high is not None]  # fmt: skip
@@ -145,6 +158,43 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
         for group, common in zip(groups.values(), shared, strict=True)
     ]
     _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
+
+
+def lengths_figure(part: Part, path: Path, series: tuple[str, ...]) -> None:
+    """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
+    found = [one for one in by_length(part.rows, part.metric.split) if any(line.base for line in one.lines)]
+    if not found:
+        raise EmbinitError(f"{part.name} has no scores by length to compare")
+    lows = sorted({low for one in found for low, _, _ in one.bounds})
+
+    def drawing(one: ByLength) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            axes.axhline(0, color=_INK, linewidth=1)
+            held = [line for line in one.lines if line.base][:_LINES]
+            for number, line in enumerate(held):
+                color, dash = _look(line.series, series)
+                told = [(lows.index(at[0]), point) for at, point in zip(one.bounds, line.points, strict=True) if point]
+                axes.errorbar(
+                    [x + 0.05 * (number - (len(held) - 1) / 2) for x, _ in told],
+                    [point.mean for _, point in told],
+                    yerr=[0 if point.high is None else point.high - point.mean for _, point in told],
+                    color=color, linestyle=dash, marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
+                    label=line.label,
+                )  # fmt: skip
+            axes.set_xticks(range(len(lows)), labels=[str(max(1, low)) for low in lows])
+
+        return draw
+
+    bases = " or ".join(dict.fromkeys(line.base for one in found for line in one.lines if line.base))
+    panels = [(one.metric.split if len(found) > 1 else "", drawing(one)) for one in found]
+    axes = ("sentences of so many tokens, up to the next number", f"{part.metric.label} against {bases}")
+    _write(path, part.name, panels, axes)
+
+
+def _look(name: str, series: tuple[str, ...]) -> tuple[str, Any]:
+    """Return the colour and dash of a series."""
+    turn, place = divmod(series.index(name) if name in series else 0, len(COLORS))
+    return COLORS[place], _DASHES[turn % len(_DASHES)]
 
 
 def _left_out(count: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from embinit.reports import tables
 from embinit.reports.choices import choice_table
 from embinit.reports.falls import fall_table
+from embinit.reports.lengths import length_tables
 from embinit.reports.reading import explanation, reproduction
 from embinit.reports.types import Part, Summary, Table
 
@@ -19,6 +20,7 @@ _OPENERS = (
     "better",
     "confirmed",
     "highest",
+    "length",
     "mixed",
     "no",
     "none",
@@ -73,6 +75,8 @@ def _part(part: Part, head: str) -> list[str]:
     lines += [table(found), "", f"{text(found.caption)}.", ""]
     lines += [f"- {text(note)}" for note in part.notes] + [""]
     lines += [f"- source {text(name)}: {text(about)}" for name, about in part.sources] + [""]
+    for captioned in length_tables(part):
+        lines += [table(captioned), "", f"{text(captioned.caption)}.", ""]
     for more in (fall_table(part), tables.tests(part), tables.others(part), tables.shapes(part)):
         if more is not None:
             lines += [table(more), ""]

@@ -18,6 +18,7 @@ from embinit.reports.compact import Compact, read_compact
 from embinit.reports.falls import fall_table
 from embinit.reports.figures import figures, names, remove_others
 from embinit.reports.findings import Case, Claim, Finding, findings, holds, tallied
+from embinit.reports.lengths import length_note, length_tables
 from embinit.reports.markdown import details, sentence, table, text
 from embinit.reports.marks import marks
 from embinit.reports.paper import called
@@ -26,8 +27,8 @@ from embinit.reports.shown import Shown, not_run, shown, trimmed
 from embinit.reports.types import Cell, Part, Summary, Table
 from embinit.reports.words import LOSS, NONE, duration, interval, plural, probability, signed
 
-#: Name of an experiment -> number of a block -> where its picture is.
-Pictures = Mapping[str, Mapping[int, str]]
+#: Name of an experiment -> number of a block -> where its pictures are.
+Pictures = Mapping[str, Mapping[int, Sequence[str]]]
 
 
 def main(words: Sequence[str]) -> None:
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> None:
         remove_others(there, [path for summary in summaries for path in figures(summary, there, marks=marked)])
     pictures = {
         summary.name: {
-            place: _beside(there / name, out) for place, name in names(summary).items() if (there / name).is_file()
+            place: [_beside(there / name, out) for name in named if (there / name).is_file()]
+            for place, named in names(summary).items()
         }
         for summary in summaries
     }
@@ -148,7 +150,7 @@ def _where(claim: Claim) -> str:
     return f"{said} By the validation loss: {by_loss}." if by_loss else said
 
 
-def _experiment(summary: Summary, pictures: Mapping[int, str]) -> list[str]:
+def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list[str]:
     blocks, whole = shown(summary), trimmed(summary)
     lines = [f"## {text(summary.title)}", "", text(summary.question), ""]
     if blocks:
@@ -161,7 +163,7 @@ def _experiment(summary: Summary, pictures: Mapping[int, str]) -> list[str]:
         lines += [table(chosen), "", text(sentence(chosen.caption)), ""] if chosen is not None else []
     together = _together(blocks)
     for one in blocks if together is None else ():
-        lines += _block(one, pictures.get(one.place, ""), len(blocks) == 1)
+        lines += _block(one, pictures.get(one.place, ()), len(blocks) == 1)
     if together is not None:
         sources = dict(source for one in blocks for source in one.part.sources)
         about = [f"- {text(name)}: {text(said)}" for name, said in sources.items()]
@@ -188,18 +190,19 @@ def _together(blocks: Sequence[Shown]) -> Table | None:
     return Table(first.caption, ("block", *first.header), tuple(rows), first.words + 1)
 
 
-def _block(one: Shown, picture: str, alone: bool) -> list[str]:
+def _block(one: Shown, pictures: Sequence[str], alone: bool) -> list[str]:
     """Return a block: open where it is the only one, a sweep or a figure of the paper; else folded under its answer."""
     part = one.part
-    image = [f"![{text(part.name)}]({picture})", ""] if picture else []
+    image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
     figured = called(part.paper)[0].startswith("figure") if part.paper else False
     if part.sweep is None and not alone and not figured:
-        return details(_ended(part.answer), [*_tables(part, folded=True), *_about(one), *image], part.name)
+        inside = [*_tables(part, folded=True), *_lengths(part), *_about(one), *image]
+        return details(_ended(part.answer), inside, part.name)
     lines = [f"### {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
     lines += [] if alone else [text(sentence(part.answer)), ""]
-    lines += [*_tables(part, folded=False), *_about(one)]
+    lines += [*_tables(part, folded=False), *_lengths(part), *_about(one)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
 
@@ -219,9 +222,13 @@ def _tables(part: Part, folded: bool) -> list[str]:
     return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
 
 
+def _lengths(part: Part) -> list[str]:
+    return [line for made in length_tables(part) for line in (table(made), "", text(_ended(made.caption)), "")]
+
+
 def _about(one: Shown) -> list[str]:
     by_loss = loss_note(one.part.rows) if one.part.sweep is None else ""
-    said = [sentence(by_loss)] if by_loss else []
+    said = [sentence(note) for note in (by_loss, length_note(one.part.rows, one.part.metric.split)) if note]
     said += [f"{name}: {about}" for name, about in one.part.sources]
     said += [sentence(left) for left in one.left]
     return [f"- {text(line)}" for line in said] + [""] * bool(said)

@@ -10,7 +10,7 @@ from embinit import statistics
 from embinit.experiments.experiment import Baseline, Block, Planned
 from embinit.experiments.results import Result
 from embinit.reports import paper, words
-from embinit.reports.types import Beside, Difference, Metric, Row, Statistic
+from embinit.reports.types import Beside, Difference, Metric, Row, Statistic, Stretched
 
 Results = Mapping[str, Result]
 #: p below which a difference counts, after Holm.
@@ -117,6 +117,7 @@ def _row(
             if (theirs := _beside(block, told, runs[0], name.partition(" ")[2], name.partition(" ")[0], one))
             is not None
         },
+        lengths=_lengths(done),
     )
 
 
@@ -140,6 +141,19 @@ def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:
             if stated is not None:
                 made[f"{split} {score}"] = stated
     return made
+
+
+def _lengths(done: Sequence[Result]) -> dict[str, tuple[Stretched, ...]]:
+    """Return what the runs that were scored by length reach on each stretch of it."""
+    made: dict[str, dict[tuple[int, int | None, int], dict[str, float]]] = {}
+    for result in done:
+        for split, scores in result.lengths.items():
+            for score, found in scores.items():
+                factor, known = words.metric(score, split).factor, made.setdefault(f"{split} {score}", {})
+                for one in found:
+                    reached = known.setdefault((one.low, one.high, one.sentences), {})
+                    reached[str(result.spec.seed)] = factor * one.score
+    return {name: tuple(Stretched(*where, found) for where, found in known.items()) for name, known in made.items()}
 
 
 def _lowest_loss(result: Result) -> float | None:

@@ -89,7 +89,7 @@ def _part(
         paper=block.paper,
         rows=tuple(table),
         answer=block_answer(table, metric, experiment.baselines, swept, missing),
-        notes=block_notes(table, swept),
+        notes=block_notes(table, swept, block.split),
         curves=curves(block, table, results),
         sweep=swept,
         shapes=shapes(block, table, results),

@@ -79,6 +79,17 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Stretched:
+    """Sentences of like length, from `low` tokens to `high` (None: without end), and what a row reaches on them."""
+
+    low: int
+    high: int | None
+    sentences: int
+    #: seed -> score, in the metric's unit
+    scores: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Row:
     """Runs that differ by seed alone."""
 
@@ -110,6 +121,8 @@ class Row:
     #: split and score -> statistic of what else was scored, and what the paper has for it
     others: dict[str, Statistic] = field(default_factory=dict)
     others_paper: dict[str, Beside] = field(default_factory=dict)
+    #: split and score -> by the length of what was read, the shortest first
+    lengths: dict[str, tuple[Stretched, ...]] = field(default_factory=dict)
 
     @property
     def loss(self) -> float | None:

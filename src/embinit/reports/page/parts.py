@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from embinit.reports import tables
 from embinit.reports.falls import fall_table
+from embinit.reports.lengths import length_tables
 from embinit.reports.markdown import sentence
 from embinit.reports.page.elements import Html, element, joined
 from embinit.reports.page.forest import Forest
@@ -224,6 +225,8 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     if part.sweep is not None and any(part.curves.values()):
         about = "Mean over seeds, with a band of one σ to each side."
         made.append(_details("Training, epoch by epoch", _figure("curves", place, "", about)))
+    by_length = [joined(plain_table(one), element("p", one.caption)) for one in length_tables(part)]
+    made += [_details("By length", *by_length)] if by_length else []
     tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
     if part.examples:
         title = "The same sentences, as each model puts them"

@@ -1,0 +1,108 @@
+"""Scores by length in reports: rows against their baseline, stretch by stretch, and what grows with length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embinit.experiments.lengths import Stretch
+from embinit.experiments.results import Result
+from embinit.reports.compact import read_compact, write_compact
+from embinit.reports.figures import figures, names
+from embinit.reports.lengths import by_length, length_note, length_tables
+from embinit.reports.markdown import markdown
+from embinit.reports.page import page
+from embinit.reports.results import document
+from embinit.reports.summary import summarize
+from embinit.reports.types import Part, Summary
+from tests.reports import made
+
+#: recipe -> how far below its score short and long sentences lie
+LOSSES = {
+    "xavier": (0.0, 5.0),
+    "pretrained": (0.0, 15.0),
+    "pretrained_xavier": (0.0, 5.0),
+    "pretrained_shuffled": (1, 16),
+}
+
+
+def stretched(result: Result) -> Result:
+    recipe, score = result.spec.sides[0][1].recipe, result.scores["test"]["bleu"]
+    wobble = made.noise(recipe, result.spec.seed)
+    short, long = (score - loss + wobble * sign for loss, sign in zip(LOSSES[recipe], (1, -1), strict=True))
+    return replace(result, lengths={"test": {"bleu": [Stretch(0, 15, 700, short), Stretch(16, None, 300, long)]}})
+
+
+def told(scored: bool = True) -> Summary:
+    block = made.block()
+    found = {key: stretched(one) if scored else one for key, one in made.results(block).items()}
+    return summarize(made.experiment(block), found)
+
+
+def part(summary: Summary) -> Part:
+    return summary.parts[0]
+
+
+def test_rows_are_held_against_their_baseline_by_the_seeds_that_both_have() -> None:
+    (found,) = by_length(part(told()).rows, "test")
+    lines = {line.label: line for line in found.lines}
+    assert found.bounds == ((0, 15, 700), (16, None, 300))
+    assert lines["xavier"].base == "" and lines["pretrained"].base == "xavier"
+    short, long = lines["pretrained"].points
+    assert short is not None and long is not None and short.low is not None and short.high is not None
+    assert short.mean == pytest.approx(-3.2, abs=0.5)
+    assert long.mean == pytest.approx(-13.2, abs=0.5)
+    assert short.low < short.mean < short.high
+    rows = {row.label: row for row in part(told()).rows}
+    ours, base = (rows[name].lengths["test bleu"][1].scores for name in ("pretrained", "xavier"))
+    assert long.mean == pytest.approx(sum(ours[seed] - base[seed] for seed in base) / len(base))
+
+
+def test_what_grows_with_length_is_said_and_nothing_else() -> None:
+    said = length_note(part(told()).rows, "test")
+    assert "pretrained on test −3" in said and "at 16 and more tokens" in said
+    assert "pretrained_shuffled on test" in said
+    assert "pretrained_xavier" not in said
+    assert said in part(told()).notes
+
+
+def test_runs_that_were_not_scored_so_say_nothing() -> None:
+    silent = part(told(scored=False))
+    assert by_length(silent.rows, "test") == ()
+    assert length_tables(silent) == []
+    assert length_note(silent.rows, "test") == ""
+    assert names(told(scored=False)) == {1: ("made-1-curves.svg",)}
+
+
+def test_every_writer_has_the_table() -> None:
+    summary = told()
+    (found,) = length_tables(part(summary))
+    assert found.header == ("tokens", "up to 15", "16 and more")
+    assert "700, 300 sentences" in found.caption and "against xavier" in found.caption
+    for written in (markdown(summary), document([summary]), page(summary)):
+        assert "16 and more" in written
+    assert "Length matters" in document([summary])
+
+
+def test_a_picture_is_drawn_where_length_matters(tmp_path: Path) -> None:
+    summary = told()
+    assert names(summary) == {1: ("made-1-curves.svg", "made-1-lengths.svg")}
+    drawn = figures(summary, tmp_path)
+    assert [path.name for path in drawn] == ["made-1-curves.svg", "made-1-lengths.svg"]
+    assert "BLEU against xavier" in drawn[1].read_text()
+    pictures = {summary.name: {1: [path.name for path in drawn]}}
+    assert all(f"]({path.name})" in document([summary], pictures) for path in drawn)
+
+
+def test_a_small_file_keeps_them(tmp_path: Path) -> None:
+    block = made.block()
+    found = {key: stretched(one) for key, one in made.results(block).items()}
+    write_compact(made.experiment(block), found, tmp_path / "made.results.json")
+    again = part(read_compact(tmp_path / "made.results.json").summary())
+    (before,), (after,) = by_length(part(told()).rows, "test"), by_length(again.rows, "test")
+    assert after.bounds == before.bounds
+    for one, other in zip(before.lines, after.lines, strict=True):
+        means = [[point.mean for point in line.points if point is not None] for line in (one, other)]
+        assert means[1] == pytest.approx(means[0], abs=0.02)
