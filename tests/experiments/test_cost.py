@@ -33,6 +33,17 @@ def test_more_work_is_more_time_and_memory(tmp_path: Path) -> None:
     assert 1 <= members_that_fit(job, "cpu") <= members_that_fit(job, "cuda")
 
 
+def test_wide_models_have_faster_products_on_a_card(tmp_path: Path) -> None:
+    job = read_jobs(planned(tmp_path)).jobs[0]
+    prepared = open_prepared(job.task)
+    grown = {
+        kind: cost(changed(job.spec, "model", dim=4096), prepared, kind).each
+        / cost(changed(job.spec, "model", dim=1024), prepared, kind).each
+        for kind in ("cpu", "cuda")
+    }
+    assert grown["cuda"] < 0.8 * grown["cpu"]
+
+
 def test_what_is_done_costs_nothing(tmp_path: Path) -> None:
     jobs = read_jobs(planned(tmp_path)).jobs
     whole = estimate(jobs, tmp_path / "runs", None, "cuda")

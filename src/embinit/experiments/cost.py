@@ -47,7 +47,9 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> Cost:
     tokens = {side: values["tokens"] + 2 * rows for side, values in sides.items()}
     steps, weights = training.epochs * -(-rows // training.batch), count(model)
     calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
-    rate, moved = constants["rate"] / constants["slower"][training.precision], steps * 28.0 * weights
+    # Products of wide models are larger, and so faster.
+    rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
+    moved = steps * 28.0 * weights
     each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
     shared = steps * constants["step"]
     batch = {side: training.batch * values / max(1, rows) for side, values in tokens.items()}
