@@ -76,6 +76,16 @@ def test_runs_that_were_not_scored_so_say_nothing() -> None:
     assert names(told(scored=False)) == {1: ("made-1-curves.svg",)}
 
 
+def test_a_row_of_which_some_seeds_were_not_scored_so_is_left_out() -> None:
+    block = made.block()
+    found = {
+        key: one if (one.spec.seed, one.spec.sides[0][1].recipe) == (0, "pretrained") else stretched(one)
+        for key, one in made.results(block).items()
+    }
+    (known,) = by_length(part(summarize(made.experiment(block), found)).rows, "test")
+    assert [line.label for line in known.lines] == ["xavier", "pretrained_xavier", "pretrained_shuffled"]
+
+
 def test_every_writer_has_the_table() -> None:
     summary = told()
     (found,) = length_tables(part(summary))

@@ -144,7 +144,9 @@ def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:
 
 
 def _lengths(done: Sequence[Result]) -> dict[str, tuple[Stretched, ...]]:
-    """Return what the runs that were scored by length reach on each stretch of it."""
+    """Return what runs reach on each stretch of length; nothing where some that have scores were not scored so."""
+    if not all(result.lengths for result in done if result.scores):
+        return {}
     made: dict[str, dict[tuple[int, int | None, int], dict[str, float]]] = {}
     for result in done:
         for split, scores in result.lengths.items():
