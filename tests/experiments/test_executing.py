@@ -333,6 +333,23 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
     assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
 
 
+def test_several_workers_get_the_longest_groups_first_and_one_the_files_order(jobs: Path, tmp_path: Path) -> None:
+    plan = read_jobs(jobs).jobs
+    epochs = dict(plan[0].spec.training)["epochs"]
+    longer = tuple(
+        replace(
+            job,
+            key=f"{job.key[:-1]}x",
+            spec=replace(job.spec, training=tuple({**dict(job.spec.training), "epochs": 10 * epochs}.items())),
+        )
+        for job in plan[:2]
+    )
+    for device in ("cpu", "cuda"):
+        first = checkpoints.groups_of(plan + longer, tmp_path, None, device, workers=2)[0]
+        assert set(first.keys) <= {job.key for job in longer}
+        assert checkpoints.groups_of(plan + longer, tmp_path, None, device)[0].keys == [job.key for job in plan]
+
+
 def test_a_second_ctrl_c_ends_the_module_without_a_traceback(
     jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

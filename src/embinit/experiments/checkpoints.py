@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from embinit.experiments.cost import members_that_fit
+from embinit.experiments.cost import group_cost, members_that_fit
 from embinit.experiments.jobs import Group, Job
 from embinit.experiments.store import is_done
 from embinit.files import replacing
@@ -27,7 +27,8 @@ def folder_of(out: Path, group: Group) -> Path:
 def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, workers: int = 1) -> list[Group]:
     """Return the jobs that are not done in groups of equal shape that fit the device, enough for all workers.
 
-    Those that were in training stay together, so that their checkpoint is theirs; the others are divided evenly.
+    Those that were in training stay together, so that their checkpoint is theirs, and come first; the others are divided
+    evenly, in the files' order, or the longest first where there are several workers.
     """
     unique = {job.key: job for job in jobs}
     missing = {key: job for key, job in unique.items() if not is_done(out / key)}
@@ -42,6 +43,7 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
     free = max(1, workers - len(groups))
+    fresh = []
     for same in shapes.values():
         # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where
         # many members together are the fastest, of all, and only where there are not shapes enough.
@@ -52,8 +54,11 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
         room = max(1, min(members_that_fit(same[0], device) // workers, share, most or len(same)))
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
-        groups += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
-    return groups
+        fresh += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
+    if workers > 1:
+        # Else one worker may be left with the longest when all others have done.
+        fresh.sort(key=lambda group: group_cost(group, device), reverse=True)
+    return groups + fresh
 
 
 def _begun(jobs: dict[str, Job], out: Path) -> Iterator[Group]:

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from embinit.experiments.jobs import Job
+from embinit.experiments.jobs import Group, Job
 from embinit.experiments.lockstep import architecture_of, training_of
 from embinit.experiments.scores import scored_splits
 from embinit.experiments.spec import Spec
@@ -77,6 +77,13 @@ def _weights(model: Architecture, side: str) -> float:
         return model.layers * (layer + attention / 2) + model.dim * model.outputs
     crossed = attention / 2 if model.task == "translation" else 0.0
     return model.layers * (layer + crossed)
+
+
+def group_cost(group: Group, device: str) -> tuple[float, float]:
+    """Return the seconds and bytes that a group is estimated to take on a device."""
+    kind = "cuda" if device.startswith("cuda") else "cpu"
+    one = cost(group.jobs[0].spec, open_prepared(group.jobs[0].task), kind)
+    return one.seconds(len(group.jobs)), one.memory * len(group.jobs)
 
 
 def members_that_fit(job: Job, device: str) -> int:

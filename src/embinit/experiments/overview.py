@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embinit.experiments import checkpoints
-from embinit.experiments.cost import cost
+from embinit.experiments.cost import group_cost
 from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.jobs import Job
 from embinit.experiments.locks import Owner, holder
 from embinit.experiments.processes import cores
 from embinit.experiments.store import is_done, said, stored
-from embinit.prepared.reading import open_prepared
 
 
 @dataclass(frozen=True)
@@ -113,13 +112,9 @@ def stale(experiments: Sequence[Experiment], runs: Path) -> list[Path]:
 
 def estimate(jobs: Sequence[Job], runs: Path, members: int | None, device: str) -> Estimate:
     """Return what the jobs that are not done would take on this device, by as many processes as `execute` takes."""
-    kind = "cuda" if device.startswith("cuda") else "cpu"
-    workers = cores() if kind == "cpu" else 1
+    workers = 1 if device.startswith("cuda") else cores()
     groups = checkpoints.groups_of(jobs, runs, members, device, workers)
-    seconds, memory = 0.0, 0.0
-    for group in groups:
-        one = cost(group.jobs[0].spec, open_prepared(group.jobs[0].task), kind)
-        seconds += one.seconds(len(group.jobs))
-        memory = max(memory, one.memory * len(group.jobs))
+    costs = [group_cost(group, device) for group in groups]
+    seconds, memory = sum(one for one, _ in costs), max((one for _, one in costs), default=0.0)
     shared = max(1, min(workers, len(groups)))
     return Estimate(sum(len(group.jobs) for group in groups), len(groups), seconds / shared, memory * shared)
