@@ -115,3 +115,13 @@ def test_one_setting_needs_no_such_table() -> None:
     assert paper_grid(part) is None
     assert sweep_grid(part) is None
     assert loss_grid(part) is None
+
+
+def test_a_row_that_is_alone_in_its_setting_is_the_best_of_nothing() -> None:
+    cells = {(kind, "xavier"): level for kind, level in (("sinusoidal", 38.0), ("none", 30.0))}
+    block, found = made.crossed(cells, ("model.positions", "recipe"))
+    assert not any(row.best for row in summarize(made.experiment(block), found).parts[0].rows)
+    both = {(kind, recipe): level for (kind, _), level in cells.items() for recipe in ("xavier", "pretrained")}
+    block, found = made.crossed(both, ("model.positions", "recipe"))
+    rows = summarize(made.experiment(block), found).parts[0].rows
+    assert {row.setting for row in rows if row.best} == {row.setting for row in rows}

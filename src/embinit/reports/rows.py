@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -232,8 +233,12 @@ def _seeds(scores: Mapping[str, float]) -> dict[int, float]:
 
 
 def _best(metric: Metric, made: list[Row]) -> tuple[Row, ...]:
-    """Mark each setting's best mean; runs that left nothing to score rule a row out, for its mean leaves them out."""
+    """Mark each setting's best mean; runs that left nothing to score rule a row out, for its mean leaves them out.
+
+    A row that is alone in its setting is the best of nothing.
+    """
     best: dict[str, float] = {}
+    rivals = Counter(row.setting for row in made)
     for row in made:
         if row.statistic is not None and not row.unscored:
             mean = round(row.statistic.mean, metric.digits)
@@ -244,6 +249,7 @@ def _best(metric: Metric, made: list[Row]) -> tuple[Row, ...]:
             row,
             best=row.statistic is not None
             and not row.unscored
+            and rivals[row.setting] > 1
             and round(row.statistic.mean, metric.digits) == best[row.setting],
         )
         for row in made
