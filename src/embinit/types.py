@@ -181,6 +181,8 @@ class Host:
     output_scaled: bool = False
     #: the model's dimension, where it is a checkpoint's
     dim: int | None = None
+    #: `position_rms` is what such models start from: the checkpoint's own learned positions are not in its folder
+    position_rms_assumed: bool = False
 
     @property
     def adds_positions(self) -> bool:

@@ -104,6 +104,7 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
     lines = limits() if lines is None else lines
     if basis.absorbed is not None:
         advice, headline, recipe, findings = _with_positions(basis, basis.absorbed, lines)
+        findings += _assumed(basis.host)
         findings += _rounding(basis.absorbed, basis.host, lines["rounding"])
     else:
         advice, headline, recipe, findings = _without_positions(basis, lines["stream"])
@@ -221,6 +222,16 @@ def _without_positions(basis: Basis, line: Mapping[str, float]) -> _Opinion:
         return "enlarge", headline, recipe, [Finding("note", "scale", note)]
     headline = "Use these vectors as they are: their scale is the model's own."
     return "as is", headline, "pretrained", [Finding("good", "scale", note)]
+
+
+def _assumed(host: Host) -> list[Finding]:
+    if not host.position_rms_assumed:
+        return []
+    text = (
+        f"the size of the positions is assumed, rms {host.position_rms:.3g}: {host.name} comes without learned "
+        "positions that could be measured"
+    )
+    return [Finding("note", "positions", text)]
 
 
 def _rounding(absorbed: Absorption, host: Host, line: Mapping[str, float]) -> list[Finding]:
