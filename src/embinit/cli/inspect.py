@@ -33,7 +33,7 @@ def command(
             "--task",
             metavar="KIND",
             help="What the model is for: translation (the default) or classification, whose rows do best somewhat larger "
-            "than the positions. Counts where positions are sinusoids.",
+            "than the positions. Changes the advice where positions are sinusoids.",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +151,7 @@ def _task(diagnosis: Diagnosis) -> str:
     counts = diagnosis.host.positions == "sinusoidal"
     if diagnosis.basis.task is None:
         return "translation, by default; --task classification for a classifier" if counts else ""
-    return diagnosis.basis.task + ("" if counts else " (changes nothing here: it counts where positions are sinusoids)")
+    return diagnosis.basis.task + ("" if counts else " (the advice stays: it changes where positions are sinusoids)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:

@@ -94,7 +94,8 @@ def diagnose(
 ) -> Diagnosis:
     """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model.
 
-    `task` is what the model is for, `translation` (as without it) or `classification`; it counts with sinusoids alone.
+    `task` is what the model is for, `translation` (as without it) or `classification`; it changes the advice with
+    sinusoids alone.
     """
     purpose = None if task is None else task_kind(task)
     host = known_host(host) if isinstance(host, str) else host
