@@ -31,8 +31,9 @@ def names() -> list[str]:
     return [name for name in _data() if name != "model_types"]
 
 
-def host(spec: str = "tutorial") -> Host:
+def host(spec: str | Path = "tutorial") -> Host:
     """Return what rows meet in a model: known by name, or told from the config of a checkpoint's folder."""
+    spec = str(spec)
     if spec in names():
         return Host(name=spec, **_data()[spec])
     path = Path(spec)
