@@ -6,6 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.seeds import stream
 from embinit.sources.loading import load
 from embinit.text.markers import Scheme, marked, plain, scheme_of
-from embinit.text.vocabulary import from_tokens
+from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix
 
 Projection = Literal["pca", "orthogonal", "pad"]
@@ -36,7 +37,7 @@ class Matching:
 
 def align(
     source: Any,
-    vocabulary: Vocabulary | Sequence[str] | None = None,
+    vocabulary: Vocabulary | Sequence[str] | Path | None = None,
     *,
     matching: Matching | None = None,
     dim: int | None = None,
@@ -45,17 +46,15 @@ def align(
 ) -> Aligned:
     """Return a row for each token of the vocabulary that the source knows, exactly or by a way that `matching` allows.
 
-    `source` is whatever `load` takes; of files only the rows in question are read. Without a vocabulary, all rows of the
-    source are. Special tokens (`<pad>`, `[CLS]`) get no row unless `matching.specials`, and then only an exact one. With
-    `dim`, another dimension is an error unless `project` says how to get there.
+    `source` is whatever `load` takes; of files only the rows in question are read. The vocabulary is a list of tokens, or
+    the path of a token list, a tokenizer's file or a checkpoint's folder; without one, all rows of the source are read.
+    Special tokens (`<pad>`, `[CLS]`) get no row unless `matching.specials`, and then only an exact one. With `dim`,
+    another dimension is an error unless `project` says how to get there.
     """
     matching = matching or Matching()
     if vocabulary is None:
         return _project(_whole(load(source)), dim, project, seed)
-    if isinstance(vocabulary, str):
-        raise EmbinitError("a vocabulary is a list of tokens, not a text")
-    if not isinstance(vocabulary, Vocabulary):
-        vocabulary = from_tokens(vocabulary)
+    vocabulary = as_vocabulary(vocabulary)
     # Other spellings are asked for too: the source's own scheme is not known before it is read.
     embeddings = load(source, wanted=spellings(vocabulary, matching), compose=False)
     aligned = _match(embeddings, vocabulary, matching)
@@ -216,7 +215,7 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if project is not None and project not in get_args(Projection):
         raise EmbinitError(f"unknown projection {project!r}{closest(project, get_args(Projection))}")
     if project is not None and dim is None:
-        raise EmbinitError("a projection needs the dimension to go to: dim=")
+        raise EmbinitError("a projection needs the dimension to go to: dim=300, on the command line --dim 300")
     if dim is None or dim == aligned.dim:
         return aligned
     if dim < 1:
@@ -224,7 +223,7 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if project is None:
         raise EmbinitError(
             f"{aligned.origin.source} has {aligned.dim} dimensions, the model {dim}; "
-            "say how to get there: project=pca, orthogonal or pad"
+            "say how to get there: project=pca, on the command line --project pca (or orthogonal, pad)"
         )
     rows = _reshaped(aligned.rows, dim, project, seed)
     vectors = np.zeros((len(aligned), dim), dtype=np.float32)
@@ -236,7 +235,7 @@ def _reshaped(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
     have = rows.shape[1]
     if project == "pad":
         if dim < have:
-            raise EmbinitError(f"padding cannot take {have} dimensions to {dim}; use project=pca or orthogonal")
+            raise EmbinitError(f"padding cannot take {have} dimensions to {dim}; project by pca or orthogonal")
         return np.pad(rows, ((0, 0), (0, dim - have)))
     if project == "orthogonal":
         # Orthonormal rows or columns: growing keeps lengths and angles, shrinking keeps σ and, roughly, angles.
@@ -244,7 +243,7 @@ def _reshaped(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
         basis = np.linalg.qr(square)[0]
         return as_matrix(rows.astype(np.float64) @ (basis.T if dim > have else basis))
     if dim > have or dim > len(rows):
-        raise EmbinitError(f"PCA cannot take {len(rows)} rows of {have} dimensions to {dim}; use project=orthogonal")
+        raise EmbinitError(f"PCA cannot take {len(rows)} rows of {have} dimensions to {dim}; project by orthogonal")
     centered = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(centered.T @ centered)
     return as_matrix(rows.astype(np.float64) @ directions[:, ::-1][:, :dim])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest
-from embinit.sources.checkpoint import weights_of
+from embinit.sources.checkpoint import NoWeights, weights_of
 from embinit.sources.repositories import Folder
 from embinit.types import Host, NumberFormat
 
@@ -31,8 +31,9 @@ def names() -> list[str]:
     return [name for name in _data() if name != "model_types"]
 
 
-def host(spec: str = "tutorial") -> Host:
+def host(spec: str | Path = "tutorial") -> Host:
     """Return what rows meet in a model: known by name, or told from the config of a checkpoint's folder."""
+    spec = str(spec)
     if spec in names():
         return Host(name=spec, **_data()[spec])
     path = Path(spec)
@@ -58,6 +59,7 @@ def _from_folder(path: Path) -> Host:
     named = str(config.get("dtype") or config.get("torch_dtype") or "")
     if named in ("float32", "bfloat16", "float16"):
         numbers = named  # type: ignore[assignment]
+    own_rms = _learned_rms(path) if base.positions == "learned" else None
     initial = config.get("initializer_range") or config.get("init_std") or base.initial
     return replace(
         base,
@@ -66,9 +68,10 @@ def _from_folder(path: Path) -> Host:
         tied=bool(config.get("tie_word_embeddings", base.tied)),
         numbers=numbers,
         initial=base.initial if known == "t5" else initial,
-        position_rms=_learned_rms(path) or base.position_rms,
+        position_rms=base.position_rms if own_rms is None else own_rms,
         about=f"{path}, like {known}: {base.about}",
         dim=next((int(config[name]) for name in _DIMENSIONS if isinstance(config.get(name), int)), None),
+        position_rms_assumed=base.positions == "learned" and own_rms is None,
     )
 
 
@@ -76,10 +79,13 @@ def _learned_rms(path: Path) -> float | None:
     """Return the rms of the checkpoint's own learned positions; None where it has none."""
     try:
         weights = weights_of(Folder(path))
-    except EmbinitError:
+    except NoWeights:
         return None
     names = [name for name in weights.where if name.endswith(_POSITIONS)]
     if not names:
         return None
-    table = weights.rows(min(names, key=len))
-    return float((table.astype("float64") ** 2).mean() ** 0.5)
+    name = min(names, key=len)
+    rms = float((weights.rows(name).astype("float64") ** 2).mean() ** 0.5)
+    if not 0 < rms < float("inf"):
+        raise EmbinitError(f"{path}: {name} is damaged: its root mean square is {rms}")
+    return rms

@@ -33,6 +33,20 @@ def as_matrix(values: npt.ArrayLike) -> Matrix:
     return np.asarray(values, dtype=np.float32)
 
 
+def matrix_of(given: object) -> Matrix:
+    """Return what a person gives as a matrix, as float32; anything but rows of numbers is an error."""
+    if hasattr(given, "detach"):  # a tensor or parameter of torch, wherever it lies
+        given = given.detach().cpu().float().numpy()
+    try:
+        matrix = as_matrix(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        matrix = None
+    if matrix is None or matrix.ndim != 2:
+        shape = "" if matrix is None else f" of shape {matrix.shape}"
+        raise EmbinitError(f"a matrix is an array of (tokens, dimensions), not {type(given).__name__}{shape}")
+    return matrix
+
+
 def finite_rows(matrix: Matrix) -> Flags:
     """Return which rows hold neither NaN nor infinity."""
     return np.asarray(np.isfinite(matrix).all(axis=1))
@@ -154,6 +168,14 @@ class Aligned:
         return types, float(weights[self.found[ordinary]].sum() / total) if total else None
 
 
+def check_aligned(given: object, what: str) -> None:
+    """Raise where vectors have not been laid along a vocabulary yet."""
+    if not isinstance(given, Aligned):
+        raise EmbinitError(
+            f"{what} takes aligned vectors, not {type(given).__name__}: embinit.align(source, vocabulary) first"
+        )
+
+
 PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
 NumberFormat = Literal["float32", "tf32", "bfloat16", "float16"]
 
@@ -181,6 +203,8 @@ class Host:
     output_scaled: bool = False
     #: the model's dimension, where it is a checkpoint's
     dim: int | None = None
+    #: `position_rms` is what such models start from: the checkpoint's own learned positions are not in its folder
+    position_rms_assumed: bool = False
 
     @property
     def adds_positions(self) -> bool:

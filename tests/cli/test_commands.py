@@ -45,6 +45,22 @@ def test_inspect_says_what_to_do_and_its_command_does_it(glove_file: Path, vocab
     assert matrix.std() == pytest.approx((2 / 327) ** 0.5, rel=0.01)
 
 
+def test_labels_and_numbers_are_whole_in_a_narrow_terminal(glove_file: Path) -> None:
+    def printed(columns: int) -> str:
+        done = run("inspect", glove_file, env={"COLUMNS": str(columns)})
+        assert done.returncode == 0, done.stderr
+        return done.stdout.partition("rows and positions in")[0].partition("pretrained ")[2]
+
+    narrow, wide = printed(40), printed(100)
+    assert [line.split()[0] for line in narrow.splitlines() if line.startswith(("rows", "Xavier", "positions"))] == [
+        *("rows", "Xavier,", "positions"),
+        *("rows", "Xavier,", "positions"),
+    ]
+    (numbers,) = [line.split()[1:] for line in wide.splitlines() if line.startswith("rows ")]
+    assert len(numbers) == 6
+    assert [word for line in narrow.splitlines() if line.startswith("rows ") for word in line.split()[1:]] == numbers
+
+
 def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path: Path) -> None:
     wide, made = np.random.default_rng(0).standard_normal((300, 24)), tmp_path / "wide.txt"
     made.write_text("".join(f"w{i} {' '.join(f'{x:.4f}' for x in row)}\n" for i, row in enumerate(wide)))
@@ -53,7 +69,7 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     assert "Scale these vectors down to 1.4 times the positions" in done.stdout
     assert "\ntask        classification  " in done.stdout
     learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
-    assert "task classification (changes nothing here" in learned
+    assert "task classification (the advice stays: " in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
     (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
@@ -183,8 +199,22 @@ WRONG = {
     "equal numbers": (["inspect", "{folder}/equal"], "all numbers are equal"),
     "both": (["inspect", "{glove}", "--vocab", "{glove}", "--text", "{glove}"], "--vocab or --text, not both"),
     "text": (["inspect", "{glove}", "--text", "nowhere"], "no such text file: nowhere"),
+    "text folder": (["inspect", "{glove}", "--text", "{folder}"], "is a folder; give the text files in it"),
+    "glove folder": (["glove", "{folder}", "-o", "{folder}/x.txt"], "is a folder; give the text files in it"),
+    "questions folder": (["analogy", "{glove}", "-q", "{folder}"], "is a folder; give the text files in it"),
+    "prepare's tokenizer": (
+        ["prepare", "captions", "--size", "100", "--tokenizer", "nope", "-o", "{folder}/prepared"],
+        "unknown tokenizer 'nope'; one of spacy, spacy:cs",
+    ),
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
-    "dim": (["inspect", "{glove}", "--dim", "7"], "has 24 dimensions, the model 7"),
+    "dim": (
+        ["inspect", "{glove}", "--dim", "7"],
+        "has 24 dimensions, the model 7; say how to get there: project=pca, on the command line --project pca",
+    ),
+    "project": (
+        ["inspect", "{glove}", "--project", "pca"],
+        "needs the dimension to go to: dim=300, on the command line --dim 300",
+    ),
     "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "the name must end in one of"),
     "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),
     "format": (["make", "{glove}", "-o", "{folder}/x", "-f", "glov"], "did you mean 'glove'?"),

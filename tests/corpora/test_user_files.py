@@ -61,7 +61,13 @@ def test_two_sentences(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("wrong\tcolumns\na\tb\n", "no column 'source'; one of columns, wrong"),
+        (
+            "wrong\tcolumns\na\tb\n",
+            "it has the columns wrong, columns; a translation has source or src and target or tgt or trg, a classification "
+            "label or gold_label or class and text or",
+        ),
+        ("source\ttext\na\tb\n", "no column target or tgt or trg; it has source, text"),
+        ("txet\tlabel\na\tb\n", "question or question1; it has txet, label"),
         ("source\ttarget\n\t\n", "train: no good row"),
         (None, "holds no training rows: expected train.source.txt"),
     ],

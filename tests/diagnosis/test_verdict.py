@@ -175,6 +175,38 @@ def test_models_without_added_positions_are_judged_by_their_own_scale() -> None:
     assert diagnose(vectors(0.4, 256), host=host("llama"), recipe=seen.verdict.recipe).verdict.advice == "as is"
 
 
+def _notes_on_size(std: float, model: str = "llama", **more: str) -> list[str]:
+    told = {"host": model, "task": "classification", **more}
+    findings = diagnose(vectors(std, 256), **told).verdict.findings  # type: ignore[arg-type]
+    return [one.text for one in findings if (one.severity, one.name) == ("note", "task")]
+
+
+def test_a_classifier_with_rotary_positions_is_told_that_larger_rows_did_better() -> None:
+    # Too wide and so brought to the model's own 0.02, too small and likewise, of its own size: all end below 1/√D.
+    for std in (0.4, 0.001, 0.02):
+        (note,) = _notes_on_size(std)
+        assert "compare `pretrained | center | scale to=inverse_sqrt_d`" in note
+    assert not _notes_on_size(0.07)  # as is, and above 1/√D
+    assert not _notes_on_size(0.4, task="translation")
+    assert not _notes_on_size(0.4, model="t5")
+    assert not _notes_on_size(0.4, recipe="xavier")
+
+
+def test_positions_are_called_weak_only_where_they_are_hard_to_read() -> None:
+    seen = diagnose(vectors(0.04, 768))
+    assert seen.absorption is not None
+
+    def said(readout: float | None) -> str:
+        basis = replace(seen.basis, absorbed=replace(seen.absorption, position_readout=readout))  # type: ignore[type-var]
+        opinion = verdict(basis)
+        assert opinion.advice == "as is or lightly scaled"
+        return opinion.findings[0].text.partition(":")[0]
+
+    assert said(0.89) == "positions are still there, though weak"
+    assert said(0.9) == said(1.0) == "rows are larger than the positions, which can still be told"
+    assert said(None) == "rows are larger than the positions"
+
+
 def test_taken_over_advice_says_so() -> None:
     seen = diagnose(vectors(0.4, 256), host=host("bert"))
     assert "taken over to this model" in seen.verdict.findings[0].text

@@ -215,6 +215,12 @@ def test_text_toml_and_python_are_one(tmp_path: Path) -> None:
     assert recipe(f"{file}::listed").steps == by_text.steps
 
 
+@pytest.mark.parametrize("step", ["scale ratio=-1", "scale ratio=0", "scale std=-0.5"])
+def test_a_size_to_scale_to_is_positive_and_the_error_names_the_parameter(step: str, aligned: Aligned) -> None:
+    with pytest.raises(EmbinitError, match=rf"{step}(\.0)?; a positive number is needed"):
+        recipe(f"pretrained | {step}")(aligned, stream(0, "matrix"))
+
+
 @pytest.mark.parametrize("name", named())
 def test_a_recipe_written_out_is_the_same_recipe(name: str) -> None:
     assert recipe(str(recipe(name))).steps == recipe(name).steps
@@ -235,7 +241,8 @@ def test_a_recipe_written_out_is_the_same_recipe(name: str) -> None:
         ("pretrained | xavier", "xavier must come first"),
         ("pretrained | | center", "has an empty step"),
         ("pretrained | center x", "'x' is no parameter; write NAME=VALUE"),
-        ("", "unknown recipe ''"),
+        ("", "the recipe is empty; one of bert, inverse_sqrt_d, normal, pretrained, "),
+        ("noisy", "unknown recipe 'noisy'; one of bert, "),
         ("nowhere.toml::x", "cannot read nowhere.toml"),
     ],
 )

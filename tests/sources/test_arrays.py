@@ -51,6 +51,16 @@ def test_npy_without_a_list_says_what_to_put_beside_it(npy):
         load(npy)
 
 
+def test_a_safetensors_file_that_is_cut_short_is_not_asked_for_tokens(tmp_path):
+    whole = safetensors(float32(embedding=matrix(8, 4)))
+    (tmp_path / "m.safetensors").write_bytes(whole[:-20])
+    with pytest.raises(EmbinitError, match=r"m\.safetensors is cut short: embedding ends at byte"):
+        load(tmp_path / "m.safetensors")
+    (tmp_path / "m.safetensors").write_bytes(whole)
+    with pytest.raises(EmbinitError, match="comes without tokens"):
+        load(tmp_path / "m.safetensors")
+
+
 def test_a_list_of_another_length_is_an_error(npy):
     npy.with_name("vocab.txt").write_text("a\nb\n")
     with pytest.raises(EmbinitError, match="2 tokens for 8 rows"):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,37 @@ def test_a_dead_server(served, tmp_path):
     error = ask(url, tmp_path)["error"]
     assert error.startswith("org/tiny is no folder here, and the hub cannot be reached: ")
     assert "refused" in error
+
+
+def test_a_dead_server_is_given_up_at_once_and_in_one_line(tmp_path):
+    with serving(Served()) as other:
+        url = other.url
+    (tmp_path / "minilm").mkdir()
+    settings = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-m", "embinit", "inspect", "minilmm"]
+    started = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=settings, cwd=tmp_path, timeout=60)
+    assert time.monotonic() - started < 10  # the library's own retries take 23 seconds of sleep
+    assert done.returncode == 2
+    assert done.stderr.startswith("embinit: minilmm is no folder here, and the hub cannot be reached: ")
+    assert done.stderr.endswith("; did you mean 'minilm'?\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_dead_server_leaves_what_is_in_the_cache(served, tmp_path):
+    program = "import sys; from embinit.hub import download; print(download('org/tiny', sys.argv[1], None, 'model'))"
+    path = run([sys.executable, "-c", program, "vocab.txt"], served.url, tmp_path)
+    with serving(Served()) as other:
+        url = other.url
+    assert run([sys.executable, "-c", program, "vocab.txt"], url, tmp_path) == path
+
+
+def test_an_unknown_repository_with_a_close_name_here(served, tmp_path, monkeypatch):
+    (tmp_path / "tiny-vectors").mkdir()
+    monkeypatch.chdir(tmp_path)
+    error = ask(served.url, tmp_path, "tiny-vector")["error"]
+    assert error.startswith("tiny-vector is neither a file here nor a repository")
+    assert error.endswith("; did you mean 'tiny-vectors'?")
 
 
 def test_a_gated_repository(served, tmp_path):

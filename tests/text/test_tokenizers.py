@@ -8,6 +8,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from embinit.errors import EmbinitError, MissingExtra
 from embinit.text.tokenizers import subword, tokenizer
 
+from ..sources.folders import sentencepiece_model
+
 WORDPIECE = ["[UNK]", "[CLS]", "[SEP]", "the", "cat", "##s", "sat"]
 
 
@@ -60,6 +62,26 @@ def test_a_wordpiece_list(tmp_path):
 def test_an_unknown_tokenizer_gives_a_close_name(spec, close):
     with pytest.raises(EmbinitError, match=f"unknown tokenizer '{spec}'; did you mean '{close}'"):
         tokenizer(spec)
+
+
+def test_names_that_a_caller_knows_beside_are_listed():
+    with pytest.raises(EmbinitError, match="one of spacy, spacy:cs"):
+        tokenizer("nope", ("spacy",))
+    with pytest.raises(EmbinitError, match="one of spacy:cs"):
+        tokenizer("nope")
+
+
+def test_spacy_needs_a_language():
+    with pytest.raises(EmbinitError, match="spacy needs a language here: spacy:en"):
+        tokenizer("spacy")
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_sentencepiece_model_cannot_split_text(what, tmp_path):
+    path = tmp_path / "spiece.model"
+    path.write_bytes(sentencepiece_model([("<unk>", 2), ("▁the", 1)]))
+    with pytest.raises(EmbinitError, match=r"is a SentencePiece model.*give a folder with the tokenizer\.json"):
+        tokenizer(str(path if what == "file" else tmp_path))
 
 
 def test_an_unknown_language():

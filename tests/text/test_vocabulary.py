@@ -100,3 +100,5 @@ def test_a_line_that_is_no_utf8_is_named(tmp_path):
         list(read_lines([tmp_path / "a.txt"]))
     with pytest.raises(EmbinitError, match="no such text file"):
         list(read_lines([tmp_path / "absent"]))
+    with pytest.raises(EmbinitError, match="is a folder; give the text files in it"):
+        list(read_lines([tmp_path]))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from embinit.types import Aligned
 
 NEEDS_ARGUMENTS = True
+#: Columns of a terminal below which a table of six numbers leaves no room for its labels.
+_NARROW = 64
 _SIGNS = {"good": "[green]✓[/]", "note": "[yellow]•[/]", "harm": "[red]✗[/]"}
 
 
@@ -33,7 +35,7 @@ def command(
             "--task",
             metavar="KIND",
             help="What the model is for: translation (the default) or classification, whose rows do best somewhat larger "
-            "than the positions. Counts where positions are sinusoids.",
+            "than the positions. Changes the advice where positions are sinusoids.",
             show_default=False,
         ),
     ] = None,
@@ -151,13 +153,12 @@ def _task(diagnosis: Diagnosis) -> str:
     counts = diagnosis.host.positions == "sinusoidal"
     if diagnosis.basis.task is None:
         return "translation, by default; --task classification for a classifier" if counts else ""
-    return diagnosis.basis.task + ("" if counts else " (changes nothing here: it counts where positions are sinusoids)")
+    return diagnosis.basis.task + ("" if counts else " (the advice stays: it changes where positions are sinusoids)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
     from embinit.cli.console import number, table
 
-    made = table("", "min", "max", "mean", "σ", "kurtosis", "row norm")
     layers = [
         ("rows", diagnosis.found, True),
         (f"Xavier, {diagnosis.rows:,} x {diagnosis.dim}", diagnosis.xavier, True),
@@ -166,15 +167,21 @@ def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
         layers.insert(1, ("missing rows, filled", diagnosis.missing, True))
     if diagnosis.positions is not None:
         layers.append((f"positions ({diagnosis.host.positions})", diagnosis.positions, False))
+    lines = []
     for name, spread, scales in layers:
         shown = [(name, spread)]
         if scales and diagnosis.multiplier != 1:
             shown.append(("  × √D", spread.scaled(diagnosis.multiplier)))
         for label, one in shown:
             values = (one.min, one.max, one.mean, one.std, one.kurtosis, one.norm_mean)
-            made.add_row(label, *map(number, values))
-    screen.print()
-    screen.print(made)
+            lines.append((label, [number(value) for value in values]))
+    headers = ("min", "max", "mean", "σ", "kurtosis", "row norm")
+    for part in [slice(6)] if screen.width >= _NARROW else [slice(3), slice(3, 6)]:
+        made = table("", *headers[part])
+        for label, numbers in lines:
+            made.add_row(label, *numbers[part])
+        screen.print()
+        screen.print(made)
 
 
 def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str, int] | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Reading
-from embinit.errors import EmbinitError, closest, require
+from embinit.errors import EmbinitError, require
 from embinit.files import opened
 
 #: Where a row stands, and its fields by column name.
@@ -186,7 +186,7 @@ def field_of(row: dict[str, Any], names: Sequence[str]) -> Any:
 
 
 def has_column(row: dict[str, Any], names: Sequence[str], where: str) -> None:
-    """Raise where a first row has none of these columns; the error names those that it has."""
+    """Raise where a first row has none of these columns; the error names them, and those that it has."""
     if any(name in row for name in names):
         return
-    raise EmbinitError(f"{where}: no column {names[0]!r}{closest(names[0], row)}; it has {', '.join(map(str, row))}")
+    raise EmbinitError(f"{where}: no column {' or '.join(names)}; it has {', '.join(map(str, row))}")

@@ -92,6 +92,12 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
         return split_of([[]], None, reading), labels
     where, fields = first
     labelled = any(name in fields for name in _LABEL)
+    if not any(name in fields for name in (*_LABEL, *_SOURCE, *_TARGET)):
+        raise EmbinitError(
+            f"{where}: it has the columns {', '.join(map(str, fields))}; a translation has {' or '.join(_SOURCE)} and "
+            f"{' or '.join(_TARGET)}, a classification {' or '.join(_LABEL)} and {' or '.join(_FIRST)}, "
+            f"maybe with {' or '.join(_SECOND)}"
+        )
     columns = _text_columns(fields) if labelled else [_SOURCE, _TARGET]
     for names in columns:
         has_column(fields, names, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, task_kind, xavier_std
+from embinit.types import Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
@@ -87,17 +88,19 @@ class Diagnosis:
 def diagnose(
     aligned: Aligned,
     *,
-    host: Host | str = "tutorial",
-    recipe: Recipe | str = "pretrained",
+    host: Host | str | Path = "tutorial",
+    recipe: Recipe | str | Path = "pretrained",
     task: str | None = None,
     seed: int = 0,
 ) -> Diagnosis:
     """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model.
 
-    `task` is what the model is for, `translation` (as without it) or `classification`; it counts with sinusoids alone.
+    `task` is what the model is for, `translation` (as without it) or `classification`; it changes the advice with
+    sinusoids alone.
     """
     purpose = None if task is None else task_kind(task)
-    host = known_host(host) if isinstance(host, str) else host
+    check_aligned(aligned, "diagnose")
+    host = host if isinstance(host, Host) else known_host(host)
     chosen = recipe_of(recipe)
     matrix = chosen(aligned, stream(seed, "matrix"), host)
     own = np.ones(len(matrix), dtype=bool) if not chosen.uses_source else aligned.found

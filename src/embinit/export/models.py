@@ -13,9 +13,10 @@ import numpy as np
 
 from embinit.errors import EmbinitError, require
 from embinit.files import replacing_folder
+from embinit.sources.loading import load
 from embinit.text.markers import looks_special
 from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
-from embinit.types import Embeddings, Matrix
+from embinit.types import Embeddings, Matrix, matrix_of
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +61,10 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = F
     A padding row (`padding_idx`) stays as the layer has it: zero, unless somebody changed it.
     """
     torch = require("torch", "train", "putting a matrix into a layer")
-    weight = layer.weight
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, torch.Tensor) or not hasattr(layer, "padding_idx"):
+        raise EmbinitError(f"set_embedding(layer, matrix) fills a torch.nn.Embedding, not {type(layer).__name__}")
+    matrix = matrix if isinstance(matrix, np.ndarray) else matrix_of(matrix)
     if tuple(weight.shape) != matrix.shape:
         raise EmbinitError(f"the layer has shape {tuple(weight.shape)}, the matrix {matrix.shape}")
     values = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
@@ -74,16 +78,17 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = F
     weight.requires_grad_(not freeze)
 
 
-def apply(embeddings: Embeddings, model: Path, out: Path, *, resize: bool = False) -> Applied:
+def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Path, *, resize: bool = False) -> Applied:
     """Write a copy of a model's folder whose embedding holds these rows, load it again and compare them bit for bit.
 
-    Rows go by token: those that the model's tokenizer knows are replaced, the others and all special tokens keep theirs.
-    With `resize`, the model gets exactly these tokens in their order; where the output layer is not tied, tokens that it
-    knew keep their output row, and new ones get the mean row. A model without a tokenizer takes a matrix of its own shape
-    row by row.
+    `embeddings` is what `load` gives or takes. Rows go by token: those that the model's tokenizer knows are replaced, the
+    others and all special tokens keep theirs. With `resize`, the model gets exactly these tokens in their order; where the
+    output layer is not tied, tokens that it knew keep their output row, and new ones get the mean row. A model without a
+    tokenizer takes a matrix of its own shape row by row.
     """
     transformers = require("transformers", "train", "putting a matrix into a model")
     require("torch", "train", "putting a matrix into a model")
+    embeddings, model, out = load(embeddings), Path(model), Path(out)
     if not (model / "config.json").is_file():
         raise EmbinitError(f"{model} is no model folder: it has no config.json")
     if out.resolve() == model.resolve():

@@ -15,7 +15,8 @@ import numpy as np
 from embinit.errors import EmbinitError, closest
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
-from embinit.types import Matrix, Vocabulary, as_matrix
+from embinit.text.vocabulary import as_vocabulary
+from embinit.types import Matrix, Vocabulary, matrix_of
 
 _BREAKS = frozenset(" \t\n\r\x0b\x0c\0")
 #: Halves of surrogate pairs that do not stand for an undecodable byte: no file can hold them as text.
@@ -61,10 +62,15 @@ def format_of(path: Path, name: str | None = None) -> Format:
 
 
 def write(
-    matrix: Matrix, vocabulary: Vocabulary, path: Path, *, format: str | None = None, card: dict[str, Any] | None = None
+    matrix: Matrix,
+    vocabulary: Vocabulary | Sequence[str] | Path,
+    path: str | Path,
+    *,
+    format: str | None = None,
+    card: dict[str, Any] | None = None,
 ) -> Written:
     """Write the matrix with its vocabulary and card; a failed write leaves what was there."""
-    matrix = as_matrix(matrix)
+    matrix, vocabulary, path = matrix_of(matrix), as_vocabulary(vocabulary), Path(path)
     if len(matrix) != len(vocabulary):
         raise EmbinitError(f"{len(matrix)} rows for {len(vocabulary)} tokens")
     if not np.isfinite(matrix).all():

@@ -63,7 +63,7 @@ def prepare(
     if (path / "manifest.json").is_file():
         return open_prepared(path), False
     sides = ("source", "target") if corpus.task == "translation" else ("text",)
-    tokenize = {side: tokenizer(spec) for side, spec in zip(sides, settings.tokenizers, strict=True)}
+    tokenize = {side: tokenizer(spec, ("spacy",)) for side, spec in zip(sides, settings.tokenizers, strict=True)}
     work = _Work(corpus, settings, tokenize, progress)
     with replacing_folder(path) as folder:
         vocabularies = {side: work.vocabulary(side) for side in sides}

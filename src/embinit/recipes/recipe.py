@@ -15,7 +15,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.hosts import host as known_host
 from embinit.recipes.fills import FILLS
 from embinit.recipes.steps import COUNTS, STEPS, Context, check_count, checked
-from embinit.types import Aligned, Host, Matrix
+from embinit.types import Aligned, Host, Matrix, check_aligned
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,12 @@ class Recipe:
             if count is not None:
                 check_count(step.name, checked(step.name, {parameter: count})[parameter], dim)
 
-    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str = "tutorial") -> Matrix:
+    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str | Path = "tutorial") -> Matrix:
         """Return the matrix, a row for each token of the vocabulary."""
-        host = known_host(host) if isinstance(host, str) else host
+        check_aligned(aligned, "a recipe")
+        if not isinstance(rng, np.random.Generator):
+            raise EmbinitError(f'a recipe draws from a generator, not from {rng!r}: embinit.stream(0, "matrix")')
+        host = host if isinstance(host, Host) else known_host(host)
         # A stream of its own for each: what one draws does not depend on what another drew.
         filling, *streams = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None
@@ -106,7 +109,7 @@ def named() -> dict[str, dict[str, str]]:
     return tomllib.loads(resources.files("embinit.recipes").joinpath("named.toml").read_text("utf-8"))
 
 
-def recipe(spec: str | Recipe, fill: str | None = None) -> Recipe:
+def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
     """Return the recipe that a text means: a name, steps (`pretrained | center | scale ratio=0.4`), or `FILE.toml::NAME`.
 
     >>> str(recipe("pretrained_xavier"))
@@ -114,13 +117,15 @@ def recipe(spec: str | Recipe, fill: str | None = None) -> Recipe:
     """
     if isinstance(spec, Recipe):
         return spec if fill is None else Recipe(spec.name, spec.steps, fill)
-    text = spec.strip()
+    text = str(spec).strip()
+    if not text:
+        raise EmbinitError(f"the recipe is empty{closest(text, named())}, or steps such as 'pretrained | center'")
     if text in named():
         return Recipe(text, _steps(named()[text]["steps"]), fill or "target")
     if text.partition("::")[0].endswith(".toml"):
         return from_toml(text, fill)
     if "|" not in text and text.partition(" ")[0] not in STEPS:
-        raise EmbinitError(f"unknown recipe {text!r}{closest(text, [*named(), *STEPS])}")
+        raise EmbinitError(f"unknown recipe {text!r}{closest(text, named())}")
     return Recipe(text, _steps(text), fill or "target")
 
 

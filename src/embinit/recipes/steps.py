@@ -141,6 +141,9 @@ def scale(
     """Multiply to a σ: `to=xavier` (Eq. 1), `to=inverse_sqrt_d`, `to=host`, `std=`, or `ratio=` of the positions' rms."""
     if sum(value is not None for value in (to, std, ratio)) != 1:
         raise EmbinitError("scale needs exactly one of to=, std=, ratio=")
+    for name, value in (("std", std), ("ratio", ratio)):
+        if value is not None and not value > 0:
+            raise EmbinitError(f"scale {name}={value}; a positive number is needed")
     count, dim = context.size
     if ratio is not None:
         if not context.host.adds_positions:

@@ -52,6 +52,7 @@ def read_safetensors(path: Path, detail: str | None, wanted: Collection[str] | N
     if detail is None and len(matrices) != 1:
         raise EmbinitError(f"{source} holds {len(matrices)} matrices; name one as {path}::TENSOR")
     name = detail or matrices[0]
+    file.check(name)  # first: a file that is cut short needs no tokens
     tokens = _listed(path, None)
     rows = file.shape(name)[0]
     if len(tokens) != rows:

@@ -92,6 +92,10 @@ class TorchWeights:
         return np.asarray(picked.float().numpy(), dtype=np.float32)
 
 
+class NoWeights(EmbinitError):
+    """A checkpoint has no file of weights: a configuration alone, or a kind of file that is not read."""
+
+
 def weights_of(repository: Repository) -> Weights | TorchWeights:
     """Return the tensors of a checkpoint: one file, many with an index, or PyTorch's own format."""
     index = repository.small(_INDEX)
@@ -116,7 +120,7 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
                 f"run `hf download {repository.name.partition('@')[0]} --local-dir DIR` and give DIR"
             )
         return TorchWeights(repository)
-    raise EmbinitError(f"{repository.name} holds no weights; looked for *.safetensors, {_INDEX}, {_TORCH}")
+    raise NoWeights(f"{repository.name} holds no weights; looked for *.safetensors, {_INDEX}, {_TORCH}")
 
 
 def read_checkpoint(repository: Repository, tensor: str | None, ask: Ask) -> Embeddings:

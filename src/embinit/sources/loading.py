@@ -75,11 +75,18 @@ def load(
     except RuntimeError as error:  # `~nobody`
         raise EmbinitError(f"cannot read {name}: {error}") from None
     if isinstance(source, str) and _HUB_ID.fullmatch(name) and not _FILE_ENDINGS.search(name):
-        return read_checkpoint(Hub(name), detail or None, ask)
-    folder = path.parent
-    near = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        return read_checkpoint(Hub(name, _beside(path)), detail or None, ask)
+    raise EmbinitError(f"no such file: {name}{_beside(path)}")
+
+
+def _beside(path: Path) -> str:
+    """Return `; did you mean 'x'?` where a file or folder of a close name lies there."""
+    try:
+        near = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return ""
     hint = closest(path.name, near) if len(near) < 5000 else ""
-    raise EmbinitError(f"no such file: {name}{hint if 'did you mean' in hint else ''}")
+    return hint if "did you mean" in hint else ""
 
 
 def _load_folder(path: Path, tensor: str | None, ask: Ask) -> Embeddings:

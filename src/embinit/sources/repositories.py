@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from pathlib import Path
 from typing import Any, Protocol
 
 from embinit.errors import EmbinitError, require
+from embinit.hub import library, offline, reason, unreachable
 from embinit.sources.tensors import Bytes, LocalBytes
 
 
@@ -52,27 +51,28 @@ class Folder:
 class Hub:
     """A repository on the hub: small files through its cache, weights by ranged reads."""
 
-    def __init__(self, spec: str) -> None:
-        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are not for the screen
-        self._hub: Any = require("huggingface_hub", "hf", f"reading {spec} from the hub")
+    def __init__(self, spec: str, hint: str = "") -> None:
+        """Take a hub id, and what to add to the sentence that it is neither here nor there."""
+        self._hub: Any = library(f"reading {spec} from the hub")
         # The package loads its modules lazily, and these two not by attribute.
         self._errors: Any = require("huggingface_hub.errors", "hf", f"reading {spec} from the hub")
         self._utils: Any = require("huggingface_hub.utils", "hf", f"reading {spec} from the hub")
         self.name = spec
+        self._hint = hint
         self._id, _, revision = spec.partition("@")
         self._revision = revision or None
         self._listing: list[str] | None = None
 
     def small(self, file: str) -> Path | None:
         """Return the file from the cache, downloaded first where needed; offline, only from the cache."""
-        errors = self._errors
+        errors, silent = self._errors, unreachable()
         try:
-            return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
+            return Path(
+                self._hub.hf_hub_download(self._id, file, revision=self._revision, local_files_only=silent is not None)
+            )
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
-            if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
-                raise EmbinitError(
-                    f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error.__cause__ or error)}"
-                ) from None
+            if isinstance(error, errors.LocalEntryNotFoundError) and not offline():
+                raise self._nowhere(silent or reason(error.__cause__ or error)) from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
             raise EmbinitError(
@@ -80,21 +80,19 @@ class Hub:
             ) from None
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
             raise EmbinitError(
-                f"{self.name} is neither a file here nor a repository on the hub (or it is private)"
+                f"{self.name} is neither a file here nor a repository on the hub (or it is private){self._hint}"
             ) from None
         except errors.RevisionNotFoundError:
             raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(
-                f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
-            ) from None
+            raise self._nowhere(reason(error)) from None
 
     def large(self, file: str) -> Bytes | None:
         """Return the file from the cache where it is whole there, and else by ranged reads."""
         cached = self._hub.try_to_load_from_cache(self._id, file, revision=self._revision)
         if isinstance(cached, str):
             return LocalBytes(Path(cached))
-        if _offline():
+        if offline():
             return None
         url = self._hub.hf_hub_url(self._id, file, revision=self._revision)
         return _RemoteBytes(self._utils, url, f"{self.name}/{file}")
@@ -102,22 +100,23 @@ class Hub:
     def files(self) -> list[str]:
         """Return the names of the repository's files; offline, of those in the cache."""
         if self._listing is None:
-            if _offline():
+            if offline():
                 config = self.small("config.json")
                 self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
                 if not any(name.endswith((".safetensors", ".bin")) for name in self._listing):
                     raise EmbinitError(
                         f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set: "
-                        f"run `hf download {self.name}` first"
+                        f"run `hf download {self.name}` first{self._hint}"
                     )
             else:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
                 except Exception as error:
-                    raise EmbinitError(
-                        f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
-                    ) from None
+                    raise self._nowhere(reason(error)) from None
         return self._listing
+
+    def _nowhere(self, why: str) -> EmbinitError:
+        return EmbinitError(f"{self.name} is no folder here, and the hub cannot be reached: {why}{self._hint}")
 
 
 class _RemoteBytes:
@@ -146,12 +145,4 @@ class _RemoteBytes:
         except EmbinitError:
             raise
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(f"{self.name}: the connection broke ({_reason(error)})") from None
-
-
-def _offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
-def _reason(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+            raise EmbinitError(f"{self.name}: the connection broke ({reason(error)})") from None

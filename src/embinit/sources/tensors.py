@@ -88,8 +88,12 @@ class TensorFile:
         """Return a tensor's shape."""
         return tuple(self._entries[name]["shape"])
 
-    def rows(self, name: str, wanted: Sequence[int] | None = None) -> Matrix:
-        """Return rows of a tensor as float32: all, or the wanted ones in the order given."""
+    def check(self, name: str) -> None:
+        """Raise where a tensor holds no rows that can be read, or the file ends before it does."""
+        self._place(name)
+
+    def _place(self, name: str) -> tuple[int, int, int]:
+        """Return where a tensor begins, how many rows it has, and how many bytes each."""
         entry = self._entries[name]
         shape, kind = entry["shape"], entry["dtype"]
         if kind not in _WIDTH:
@@ -103,13 +107,19 @@ class TensorFile:
             raise EmbinitError(f"{self._data.name}: {name} has shape {tuple(shape)} but {end - begin} bytes of {kind}")
         if self._data.size is not None and end > self._data.size:
             raise EmbinitError(f"{self._data.name} is cut short: {name} ends at byte {end} of {self._data.size}")
+        return begin, count, width
+
+    def rows(self, name: str, wanted: Sequence[int] | None = None) -> Matrix:
+        """Return rows of a tensor as float32: all, or the wanted ones in the order given."""
+        begin, count, width = self._place(name)
+        kind = self._entries[name]["dtype"]
         ids = np.arange(count) if wanted is None else np.asarray(wanted, dtype=np.int64)
         if len(ids) and not 0 <= ids.min() <= ids.max() < count:
             raise EmbinitError(
                 f"{self._data.name}: row {ids.min()} or {ids.max()} is asked of {name}, which has {count}"
             )
         order = np.unique(ids)
-        result = np.empty((len(order), columns), dtype=np.float32)
+        result = np.empty((len(order), width // _WIDTH[kind]), dtype=np.float32)
         for first, last in _runs(order, max(1, _GAP // width), max(1, _MOST // width)):
             low, high = int(order[first]), int(order[last - 1]) + 1
             raw = self._data.read(begin + low * width, begin + high * width)

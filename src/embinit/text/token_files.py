@@ -12,6 +12,8 @@ from embinit.errors import EmbinitError
 from embinit.text import sentencepiece
 from embinit.text.markers import looks_special
 
+#: Endings of SentencePiece models.
+SENTENCEPIECE_ENDINGS = (".model", ".spm")
 _LARGEST_ID = 10_000_000
 #: Files of a checkpoint folder that hold its tokens, best first.
 FOLDER_FILES = (
@@ -64,7 +66,7 @@ def read_tokens(path: Path) -> TokenTable:
         except (ValueError, RecursionError):  # a list of lines may begin with `[PAD]`
             if path.suffix == ".json":
                 raise EmbinitError(f"{path} is no whole JSON file; expected tokens") from None
-    if data[:1] == b"\n" and path.suffix in (".model", ".spm"):
+    if data[:1] == b"\n" and path.suffix in SENTENCEPIECE_ENDINGS:
         tokens, specials = sentencepiece.pieces(data, str(path))
         return TokenTable(list(tokens), specials)
     if b"\0" in data[:4096]:

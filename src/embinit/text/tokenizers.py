@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
 from embinit.hub import download
-from embinit.text.token_files import read_map
+from embinit.text.token_files import SENTENCEPIECE_ENDINGS, read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 
@@ -18,10 +18,15 @@ _BATCH = 1000
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w./-]+)?")
 
 
-def tokenizer(spec: str) -> Tokenizer:
-    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file, folder or hub id."""
+def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
+    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file, folder or hub id.
+
+    `also` are names that the caller understands beside these; an error lists them too.
+    """
     if spec == "whitespace":
         return _whitespace
+    if spec == "spacy":
+        raise EmbinitError("the tokenizer spacy needs a language here: spacy:en, spacy:de ...")
     if spec.startswith("spacy:"):
         return _spacy(spec.removeprefix("spacy:"))
     path = Path(spec)
@@ -30,7 +35,7 @@ def tokenizer(spec: str) -> Tokenizer:
     if _HUB_ID.fullmatch(spec):
         repository, _, revision = spec.partition("@")
         return _subwords(download(repository, "tokenizer.json", revision or None, "model"))
-    names = ("whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+    names = (*also, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
@@ -75,6 +80,11 @@ def _pieces(loaded: Any) -> dict[int, str]:
 
 def _hugging_face(path: Path) -> Any:
     library = require("tokenizers", "hf", "a sub-word tokenizer")
+    if _is_sentencepiece(path):
+        raise EmbinitError(
+            f"{path} is a SentencePiece model, whose tokens can be read but which cannot split text here; "
+            "give a folder with the tokenizer.json of the same model"
+        )
     if path.is_dir():
         inside = [path / name for name in ("tokenizer.json", "vocab.txt") if (path / name).is_file()]
         if not inside:
@@ -91,6 +101,14 @@ def _hugging_face(path: Path) -> Any:
         raise
     except Exception as error:  # the library raises bare Exception
         raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
+
+
+def _is_sentencepiece(path: Path) -> bool:
+    """Return whether this is a SentencePiece file, or a folder that has no other tokenizer."""
+    if not path.is_dir():
+        return path.suffix in SENTENCEPIECE_ENDINGS
+    names = {entry.name for entry in path.iterdir()}
+    return not names & {"tokenizer.json", "vocab.txt"} and any(n.endswith(SENTENCEPIECE_ENDINGS) for n in names)
 
 
 def _wordpiece(path: Path) -> Any:

@@ -22,12 +22,37 @@ SPECIALS = ("<unk>", "<pad>", "<bos>", "<eos>")
 def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str = "a list") -> Vocabulary:
     """Return a vocabulary of the given tokens, in their order; what looks special counts as special."""
     listed = tuple(tokens)
+    others = [token for token in listed if not isinstance(token, str)]
+    if others:
+        raise EmbinitError(f"{origin} has {others[0]!r} ({type(others[0]).__name__}); tokens are texts")
     repeated = [token for token, count in Counter(listed).items() if count > 1]
     if repeated:
         raise EmbinitError(f"{origin} has {len(repeated)} repeated tokens, the first is {repeated[0]!r}")
     if not listed:
         raise EmbinitError(f"{origin} has no tokens")
     return Vocabulary(listed, None, frozenset(specials) | frozenset(filter(looks_special, listed)), origin)
+
+
+def as_vocabulary(given: Vocabulary | Sequence[str] | Path) -> Vocabulary:
+    """Return what a person gives as a vocabulary: one, a list of tokens, or the path of what `from_file` reads."""
+    if isinstance(given, Vocabulary):
+        return given
+    if isinstance(given, str | Path):
+        if not _exists(given):
+            raise EmbinitError(
+                f"a vocabulary is a list of tokens or a token file, and there is no file {str(given)[:80]!r}"
+            )
+        return from_file(Path(given))
+    if not isinstance(given, Iterable):
+        raise EmbinitError(f"a vocabulary is a list of tokens or a token file, not {type(given).__name__}")
+    return from_tokens(given)
+
+
+def _exists(path: str | Path) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a text that no file can be called
+        return False
 
 
 def from_file(path: Path) -> Vocabulary:
@@ -92,6 +117,8 @@ def from_text(
 def read_lines(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the lines of text files, plain or compressed; an error names the first line that is no UTF-8."""
     for path in paths:
+        if path.is_dir():
+            raise EmbinitError(f"{path} is a folder; give the text files in it")
         if not path.is_file():
             raise EmbinitError(f"no such text file: {path}")
         with opened(path) as stream:
