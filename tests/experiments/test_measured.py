@@ -131,7 +131,8 @@ def test_the_blocks_are_those_that_are_trained_with_what_is_at_hand() -> None:
     official = {"glove-840b", "glove-de", "bert", "mbert", "t5", "mt5"}
     at_hand = {block.name for block in draft.blocks if not official & set(block.source_names())}
     assert {name: trained[name] for name in at_hand} == {name: diagnosed[name] for name in diagnosed if name in trained}
-    others = sides(read_draft(EXPERIMENTS / "engine.toml")) | sides(read_draft(EXPERIMENTS / "open" / "languages.toml"))
+    files = ("engine.toml", "open/languages.toml", "open/narrow.toml")
+    others = {name: side for file in files for name, side in sides(read_draft(EXPERIMENTS / file)).items()}
     more = diagnosed.keys() - trained.keys()
     assert {name: diagnosed[name] for name in more} == {name: others[name] for name in more}
-    assert len(more) == 3
+    assert len(more) == 4
