@@ -64,7 +64,7 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
 def clear(out: Path) -> None:
     """Remove the checkpoint of a training that has written `out`, and what killed writes of both have left."""
     beside(out).unlink(missing_ok=True)
-    for path in (out, beside(out)):
+    for path in (out.resolve(), beside(out)):  # a link's file is written where it lies
         for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             part.unlink(missing_ok=True)
 
