@@ -250,8 +250,13 @@ def test_version() -> None:
 
 
 def test_an_input_is_never_overwritten(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in (glove_file, vocabulary)}
+    matrix = tmp_path / "made.npy"
+    assert run("make", glove_file, "--vocab", vocabulary, "-o", matrix).returncode == 0
+    tokens = matrix.with_name("made.npy.tokens.json")
+    before = {path: path.read_bytes() for path in (glove_file, vocabulary, tokens)}
     for words in (
+        ("make", glove_file, "--vocab", tokens, "-o", matrix, "--recipe", "pretrained"),
+        ("make", glove_file, "--text", matrix.with_name("made.npy.card.json"), "-o", matrix),
         ("make", glove_file, "-o", glove_file),
         ("make", glove_file, "--vocab", vocabulary, "-o", vocabulary, "--format", "glove"),
         ("glove", vocabulary, "-o", vocabulary),
@@ -260,6 +265,8 @@ def test_an_input_is_never_overwritten(glove_file: Path, vocabulary: Path, tmp_p
         assert done.returncode == 2
         assert "is an input of this command" in done.stderr
     assert {path: path.read_bytes() for path in before} == before
+    text = run("make", glove_file, "--vocab", tokens, "-o", matrix, "--format", "glove")
+    assert text.returncode == 0, text.stderr  # this format writes no tokens beside it
 
 
 @pytest.mark.parametrize("command", ["inspect", "recipes"])
