@@ -77,8 +77,8 @@ class Blocked:
         if name.partition(".")[0] in {blocked!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Blocked())
-from embinit.experiments.execute import main
-sys.exit(main(sys.argv[1:]))
+from {module} import main
+sys.exit(main())
 """
 
 
@@ -91,7 +91,7 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     line = [
         sys.executable,
         "-c",
-        WITHOUT.format(blocked=blocked),
+        WITHOUT.format(blocked=blocked, module="embinit.experiments.execute"),
         folder / "plan" / "jobs.json",
         "--out",
         folder / "out",
@@ -99,6 +99,25 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     done = subprocess.run([*line, "--workers", "1"], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     assert "4 runs done now" in done.stdout
+
+
+@pytest.mark.parametrize(("library", "purpose"), [("torch", "training"), ("sacrebleu", "scoring translations")])
+def test_a_library_that_is_not_installed_is_said_before_anything_is_trained(
+    folder: Path, library: str, purpose: str
+) -> None:
+    command("run", folder / "made.toml", "--plan", folder / "plan", *places(folder))
+    said = f"embinit: {purpose} needs {library}: pip install 'embinit[train]'\n"
+    execute = [folder / "plan" / "jobs.json", "--out", folder / "out"]
+    for module, words in (
+        ("embinit.experiments.execute", execute),
+        ("embinit.cli", ["execute", *execute]),
+        ("embinit.cli", ["run", folder / "made.toml", *places(folder)]),
+    ):
+        line = [sys.executable, "-c", WITHOUT.format(blocked=(library,), module=module), *map(str, words)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment())
+        assert (done.returncode, done.stderr) == (2, said)
+    assert not (folder / "out").exists()
+    assert not contents(folder / "runs")
 
 
 def test_clean_asks_first(folder: Path) -> None:
@@ -186,7 +205,7 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
     [
         (["run", "none.toml"], "cannot read none.toml"),
         (["execute", "none.json", "--out", "x"], "cannot read none.json"),
-        (["collect", "none"], "there is no none"),
+        (["collect", "none"], "no such file or folder: none"),
         (["collect", "none.json"], "cannot read none.json"),
         (["status", "none.toml"], "cannot read none.toml"),
     ],
