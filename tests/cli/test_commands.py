@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -225,7 +226,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(case: str, glove_file: Path
     assert {path.name for path in folder.iterdir()} == before
 
 
-def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
+def test_ctrl_c_is_one_word_and_leaves_no_part(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     row = " ".join(f"0.{i}5" for i in range(300))
     with path.open("w") as out:
@@ -241,8 +242,54 @@ def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in printed
+    assert printed == "stopped\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["large.txt"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "{glove}", "--vocab", "{pipe}"],
+        ["make", "{glove}", "--vocab", "{pipe}", "-o", "{folder}/x.npy"],
+        ["analogy", "{glove}", "--vocab", "{pipe}", "--questions", "{folder}/questions"],
+        ["run", "{pipe}"],
+    ],
+)
+def test_ctrl_c_is_one_word_wherever_a_command_is(words: list[str], glove_file: Path) -> None:
+    pipe = glove_file.with_name("pipe")
+    os.mkfifo(pipe)
+    glove_file.with_name("questions").write_text("w1 w2 w3 w4\n")
+    given = [word.format(glove=glove_file, pipe=pipe, folder=glove_file.parent) for word in words]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embinit", *given],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    writer, deadline = None, time.monotonic() + 60
+    while writer is None and process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):  # until the command reads it
+            writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.01)
+    assert writer is not None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, printed = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, printed) == (130, "stopped\n")
+
+
+@pytest.mark.parametrize("words", [["recipes"], ["recipes", "--json"], ["inspect", "{glove}"], ["--help"]])
+def test_a_pipe_that_nobody_reads_is_no_error(words: list[str], glove_file: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embinit", *(word.format(glove=glove_file) for word in words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 0
 
 
 def test_version() -> None:
