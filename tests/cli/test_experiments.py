@@ -227,10 +227,39 @@ def test_all_errors_of_a_file_are_said_before_anything_starts(folder: Path) -> N
 
 
 def test_nothing_that_can_be_run_is_said(folder: Path) -> None:
+    (folder / "none").mkdir()
     done = command("run", folder / "made.toml", "--runs", folder / "runs", "--data", folder / "none")
     assert done.returncode == 2
     assert "not run: made: copying: needs the data set" in done.stderr
     assert "nothing can be run here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--data", "none"], "--data none: there is no such folder"),
+        (["run", "--vectors", "made.toml"], "--vectors made.toml: there is no such folder"),
+        (["run", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
+        (["status", "--runs", "none"], "--runs none: there is no such folder"),
+        (["status", "--runs", "runs"], "--runs runs: there is no such folder"),
+        (["clean", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
+    ],
+)
+def test_a_place_that_is_asked_for_must_be_there(folder: Path, words: list[str], said: str) -> None:
+    before = sorted(folder.iterdir())
+    line = [sys.executable, "-m", "embinit", words[0], "made.toml", *words[1:]]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=environment())
+    assert (done.returncode, done.stderr) == (2, f"embinit: {said}\n")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_only_looks_makes_no_folder_of_runs(folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    for name, said in (("status", "0 of 4 runs done"), ("clean", "nothing to remove")):
+        line = [sys.executable, "-m", "embinit", name, "made.toml", *map(str, places(folder)[2:])]
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=environment())
+        assert said in done.stdout
+        assert sorted(folder.iterdir()) == before
 
 
 def test_a_measure_trains_nothing(folder: Path) -> None:

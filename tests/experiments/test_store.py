@@ -291,5 +291,5 @@ def test_what_holds_no_runs_or_is_not_there_is_named(tmp_path: Path) -> None:
     for source in (path, tmp_path):
         with pytest.raises(EmbinitError, match=f"^{source} holds no finished runs$"):
             collect(source, tmp_path / "runs")
-    with pytest.raises(EmbinitError, match="^no such file or folder: .*none$"):
+    with pytest.raises(EmbinitError, match=r"^no such file or folder: .*none$"):
         collect(tmp_path / "none", tmp_path / "runs")

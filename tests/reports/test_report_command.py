@@ -126,9 +126,11 @@ def test_a_report_never_takes_the_place_of_what_it_is_read_from(folder: Path) ->
 
 
 def test_nothing_run_is_a_report_too(folder: Path) -> None:
-    done = run(folder, "small.toml", "--runs", "elsewhere")
+    (folder / "runs").rename(folder / "elsewhere")
+    done = run(folder, "small.toml")
     assert done.returncode == 0, done.stderr
     assert "Nothing has been run yet." in done.stdout
+    assert "1 run of 9 is missing." in run(folder, "small.toml", "--runs", "elsewhere").stdout
 
 
 def test_a_report_needs_neither_torch_nor_an_extra(folder: Path) -> None:
@@ -156,6 +158,8 @@ main()
         (("small.toml", "-o", "x.docx"), "cannot tell a format from x.docx"),
         (("small.toml", "-o", "x.toml"), "cannot tell a format from x.toml; name it with --format: html, md, csv"),
         (("small.toml", "--format", "md,csv", "-o", "x.md"), "x.md is one file, but 2 formats"),
+        (("small.toml", "--runs", "absent"), "--runs absent: there is no such folder"),
+        (("small.toml", "--runs", "vectors.txt"), "--runs vectors.txt is a file, not a folder"),
         (("absent.toml",), "cannot read absent.toml"),
         (("absent.json",), "cannot read absent.json"),
     ],

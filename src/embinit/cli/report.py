@@ -64,7 +64,7 @@ def command(
             help="html, md, csv, tex, json, svg, png, results (small, to be committed); several with commas.",
         ),
     ] = None,
-    runs: planning.Runs = planning.RUNS,
+    runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,

@@ -10,7 +10,7 @@ NEEDS_ARGUMENTS = True
 
 def command(
     files: planning.Files,
-    runs: planning.Runs = planning.RUNS,
+    runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,
@@ -27,10 +27,10 @@ def command(
     from embinit.cli.lines import lines_table, not_run
     from embinit.experiments.overview import lines_of, stale, state_of
 
-    resolved = planning.resolved_of(files, planning.places_of(runs, work, data, vectors))
+    experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
     state = state_of(runs)
-    lines = [line for one in resolved.experiments for line in lines_of(one, runs, state)]
-    unnamed = stale(resolved.experiments, runs)
+    lines = [line for one in experiments for line in lines_of(one, runs, state)]
+    unnamed = stale(experiments, runs)
     keys = {key for line in lines for key in line.keys if not line.missing}
     done = {key for line in lines for key in line.done}
     if json:
