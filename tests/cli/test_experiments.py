@@ -262,6 +262,26 @@ def test_what_only_looks_makes_no_folder_of_runs(folder: Path) -> None:
         assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize("damaged", ["vectors/other.txt", "data/sorting/train.tsv"])
+def test_what_is_here_and_cannot_be_read_is_said_and_the_others_run(folder: Path, damaged: str) -> None:
+    block = '[[block]]\nname = "{}"\nrecipe = "pretrained"\n{}\n'
+    other = block.format("other", 'task = "sorting"\nsource = "other"')
+    file = written(folder, block.format("sound", "") + other)
+    path = folder / damaged
+    path.write_bytes(bytes(range(256)) * 40)
+    done = command("run", file, *places(folder))
+    assert done.returncode == 1, done.stderr
+    assert "1 runs done now" in done.stdout
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("failed: made: other: cannot be prepared: ")
+    assert path.name in last
+    assert command("run", file, "--plan", folder / "plan", *places(folder)).returncode == 1
+    path.unlink()
+    left_out = command("run", file, *places(folder))
+    assert left_out.returncode == 0, left_out.stderr
+    assert "not run: made: other: " in left_out.stderr
+
+
 def test_a_measure_trains_nothing(folder: Path) -> None:
     file = written(folder, head=f'kind = "distribution"\n{HEAD}')
     done = command("run", file, *places(folder))

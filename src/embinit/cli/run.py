@@ -78,7 +78,8 @@ def command(
     """Run experiments; what is done is not done again, and what was stopped goes on.
 
     Equal runs are the same run, in whichever file they stand. Ctrl-C finishes the step, writes a checkpoint and says how to
-    go on; a second one stops at once. Blocks whose data or vectors are not here are said and left out.
+    go on; a second one stops at once. Blocks whose data or vectors are not here are said and left out; where they
+    are here and cannot be read, the others run and the exit code is 1.
 
     embinit run experiments/demo.toml
     """
@@ -101,6 +102,7 @@ def command(
         todo = [spec for spec in specs if not is_done(runs / spec.key)]
         path = write_plan(resolved, todo, plan, where.work)
         _planned(path, len(todo), len(specs) - len(todo), json)
+        _end_with_damaged(resolved)
         return
     measured = _measure(planning.drafts_of(files, block), resolved, runs, where)
     if not specs and not measured:
@@ -108,6 +110,7 @@ def command(
     if not json:
         _say_measured(measured)
     if not specs:
+        _end_with_damaged(resolved)
         return
     jobs = write_plan(resolved, specs, where.work, where.work)
     if engine == "ray":
@@ -117,6 +120,7 @@ def command(
     if not json:
         _results(resolved, runs)
     report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
+    _end_with_damaged(resolved)
 
 
 def _check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
@@ -203,6 +207,16 @@ def _say_missing(resolved: Resolved) -> None:
             if block.missing:
                 text = f"not run: {experiment.name}: {block.name}: {block.missing}"
                 console(err=True).print(text, markup=False, soft_wrap=True)
+
+
+def _end_with_damaged(resolved: Resolved) -> None:
+    """Say again, after all else, which blocks have files that cannot be used, and leave with exit code 1 for them."""
+    from embinit.cli.console import console
+
+    for (experiment, block), why in resolved.damaged.items():
+        console(err=True).print(f"failed: {experiment}: {block}: {why}", markup=False, soft_wrap=True)
+    if resolved.damaged:
+        raise typer.Exit(1)
 
 
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Protocol
 
-from embinit.errors import EmbinitError, require
+from embinit.errors import NotHere, require
 from embinit.sources.tensors import Bytes, LocalBytes
 
 
@@ -70,24 +70,22 @@ class Hub:
             return Path(self._hub.hf_hub_download(self._id, file, revision=self._revision))
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not _offline():
-                raise EmbinitError(
+                raise NotHere(
                     f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error.__cause__ or error)}"
                 ) from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
-            raise EmbinitError(
+            raise NotHere(
                 f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`"
             ) from None
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
-            raise EmbinitError(
+            raise NotHere(
                 f"{self.name} is neither a file here nor a repository on the hub (or it is private)"
             ) from None
         except errors.RevisionNotFoundError:
-            raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
+            raise NotHere(f"{self._id} has no revision {self._revision!r}") from None
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(
-                f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
-            ) from None
+            raise NotHere(f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}") from None
 
     def large(self, file: str) -> Bytes | None:
         """Return the file from the cache where it is whole there, and else by ranged reads."""
@@ -106,7 +104,7 @@ class Hub:
                 config = self.small("config.json")
                 self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
                 if not any(name.endswith((".safetensors", ".bin")) for name in self._listing):
-                    raise EmbinitError(
+                    raise NotHere(
                         f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set: "
                         f"run `hf download {self.name}` first"
                     )
@@ -114,7 +112,7 @@ class Hub:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
                 except Exception as error:
-                    raise EmbinitError(
+                    raise NotHere(
                         f"{self.name} is no folder here, and the hub cannot be reached: {_reason(error)}"
                     ) from None
         return self._listing
@@ -135,18 +133,16 @@ class _RemoteBytes:
         try:
             with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as answer:
                 if answer.status_code == 200:
-                    raise EmbinitError(
-                        f"{self.name}: the server does not answer ranged reads; download the folder first"
-                    )
+                    raise NotHere(f"{self.name}: the server does not answer ranged reads; download the folder first")
                 if answer.status_code != 206:
-                    raise EmbinitError(f"{self.name}: the server answered {answer.status_code}")
+                    raise NotHere(f"{self.name}: the server answered {answer.status_code}")
                 total = answer.headers.get("Content-Range", "").rpartition("/")[2]
                 self.size = int(total) if total.isdigit() else None
                 return bytes(answer.read())
-        except EmbinitError:
+        except NotHere:
             raise
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(f"{self.name}: the connection broke ({_reason(error)})") from None
+            raise NotHere(f"{self.name}: the connection broke ({_reason(error)})") from None
 
 
 def _offline() -> bool:
