@@ -133,6 +133,8 @@ def test_apply_puts_a_matrix_into_a_model(tmp_path: Path) -> None:
     assert (content["replaced"], content["unused"], content["rows"]) == (2, 1, 6)
     rows = embinit.load(tmp_path / "out", wanted={"w0", "w1"}).vectors
     assert (rows[:, 0] == [0.5, 1.5]).all()
+    resized = run("apply", vectors, model, "-o", tmp_path / "resized", "--resize")
+    assert "3 of 3 rows, which the model has now, come from the matrix" in " ".join(resized.stdout.split())
 
 
 def test_analogy_and_table_4(glove_file: Path, tmp_path: Path) -> None:

@@ -271,7 +271,9 @@ def test_what_is_here_and_cannot_be_read_is_said_and_the_others_run(folder: Path
     path.write_bytes(bytes(range(256)) * 40)
     done = command("run", file, *places(folder))
     assert done.returncode == 1, done.stderr
-    assert "1 runs done now" in done.stdout
+    assert "1 run done now" in done.stdout
+    assert "1 x 16: 1 run begins" in done.stderr
+    assert "1 x 16: 1 run done, 1 of 1" in done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith("failed: made: other: cannot be prepared: ")
     assert path.name in last

@@ -160,7 +160,7 @@ def _on_ray(
 
 def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
     """Print what would run."""
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import console, counted, print_json
     from embinit.cli.lines import lines_table, not_run
     from embinit.cli.progress import clock
     from embinit.experiments.cost import likely_device
@@ -180,11 +180,14 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(specs):,} runs, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False)
+    screen.print(
+        f"{counted(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
+    )
     if guess.runs:
         room = f"{guess.memory / 1e9:.1f} GB"
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {guess.groups:,} groups, up to {room}", markup=False
+            f"estimated on {chosen}: {clock(guess.seconds)} in {counted(guess.groups, 'group')}, up to {room}",
+            markup=False,
         )
     for note in _notes(resolved):
         screen.print(note, markup=False, soft_wrap=True)
@@ -220,7 +223,7 @@ def _end_with_damaged(resolved: Resolved) -> None:
 
 
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import console, counted, print_json
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
@@ -228,7 +231,7 @@ def _planned(path: Path, todo: int, done: int, json: bool) -> None:
         return
     screen = console()
     screen.print(
-        f"{todo:,} runs planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
+        f"{counted(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
     )
     screen.print(f"there: embinit execute {path.name} --out runs; back here: embinit collect FOLDER", markup=False)
 
