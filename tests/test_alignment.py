@@ -121,7 +121,7 @@ def test_without_a_vocabulary_the_source_is_its_own() -> None:
 
 
 def test_repeated_tokens_are_an_error() -> None:
-    with pytest.raises(EmbinitError, match="1 repeated tokens, the first is 'a'"):
+    with pytest.raises(EmbinitError, match="has a repeated token, 'a'"):
         align(source(["a"]), ["a", "b", "a"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +75,56 @@ def test_a_folder_is_whole_or_absent_and_never_overwritten(tmp_path: Path) -> No
     assert (path / "a").read_text() == "whole"
     with pytest.raises(EmbinitError, match="exists already"), replacing_folder(path):
         pass
+
+
+def test_a_link_stays_and_the_file_that_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    link, target = tmp_path / "link", tmp_path / "far" / "file"
+    link.symlink_to("far/file")
+    for content in (b"new", b"newer"):  # the link leads nowhere at first
+        with replacing(link) as out:
+            out.write(content)
+        assert link.is_symlink()
+        assert not target.is_symlink()
+        assert target.read_bytes() == content
+    assert [path.name for path in target.parent.iterdir()] == ["file"]
+
+
+def test_a_link_to_a_folder_stays_and_the_folder_is_filled(tmp_path: Path) -> None:
+    for name in ("there", "not yet there"):
+        link, target = tmp_path / f"link to what is {name}", tmp_path / name
+        link.symlink_to(target)
+        if name == "there":
+            target.mkdir()
+        with replacing_folder(link) as folder:
+            (folder / "a").write_text("whole")
+        assert link.is_symlink()
+        assert (target / "a").read_text() == "whole"
+
+
+def test_what_is_no_regular_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe, link, circle = tmp_path / "pipe", tmp_path / "link", tmp_path / "circle"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    circle.symlink_to(circle)
+    for path in (pipe, link, circle):
+        with (
+            pytest.raises(EmbinitError, match=f"^cannot write {path}: it is no regular file$"),
+            replacing(path) as out,
+        ):
+            out.write(b"new")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert circle.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_bytes(b"old")
+    for path in (taken / "file", taken / "deep" / "file"):
+        for write in (replacing, replacing_folder):
+            said = f"^cannot write {path}: {taken} is a file, not a folder$"
+            with pytest.raises(EmbinitError, match=said), write(path):
+                pass
+    assert taken.read_bytes() == b"old"

@@ -16,7 +16,11 @@ class EmbinitError(ValueError):
     """A wrong input or setting; its text is one sentence that names the input and what would be accepted."""
 
 
-class MissingExtra(EmbinitError, ImportError):
+class NotHere(EmbinitError):
+    """Something that may well be sound is not on this machine, or cannot be reached from it."""
+
+
+class MissingExtra(NotHere, ImportError):
     """A library of an optional extra is not installed."""
 
 

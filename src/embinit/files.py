@@ -26,12 +26,19 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write; it takes the place of `path` when all went well, and else leaves the old one."""
+    """Yield a file to write; it takes the place of `path` when all went well, and else leaves the old one.
+
+    Where `path` is a link, the file that it leads to is written and the link stays.
+    """
     if path.is_dir():
         raise EmbinitError(f"{path} is a folder; give the name of a file")
+    target = Path(os.path.realpath(path))
+    if (path.exists() and not path.is_file()) or target.is_symlink():  # a link still: one that leads back to itself
+        raise EmbinitError(f"cannot write {path}: it is no regular file")
+    _check_parents(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
     try:
@@ -40,7 +47,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             out.flush()
             os.fsync(out.fileno())
         Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        Path(name).replace(target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, EmbinitError):
@@ -53,23 +60,32 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes `path` when all went well, and else nothing is left behind."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise EmbinitError(f"{path} exists already; give a new folder or remove it first")
+    target = Path(os.path.realpath(path))
+    _check_parents(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
     try:
         with part as name:
-            inner = Path(name) / path.name
+            inner = Path(name) / target.name
             inner.mkdir()
             yield inner
-            if path.exists():
-                path.rmdir()
-            inner.rename(path)
+            if target.exists():
+                target.rmdir()
+            inner.rename(target)
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
         raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _check_parents(path: Path) -> None:
+    """Raise where a file stands in the place of a folder that `path` is to lie in."""
+    for parent in path.parents:
+        if parent.exists() and not parent.is_dir():
+            raise EmbinitError(f"cannot write {path}: {parent} is a file, not a folder")
 
 
 def _umask() -> int:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embinit.errors import EmbinitError, require
+from embinit.errors import NotHere, require
 
 #: Seconds in which the hub must have answered once.
 _PATIENCE = 5
@@ -63,10 +63,10 @@ def download(
     try:
         return Path(hub.hf_hub_download(repository, file, repo_type=kind, revision=revision, local_files_only=cached))
     except errors.LocalEntryNotFoundError:
-        raise EmbinitError(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
+        raise NotHere(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
     except errors.EntryNotFoundError:
-        raise EmbinitError(f"{repository} has no file {file} on the hub") from None
+        raise NotHere(f"{repository} has no file {file} on the hub") from None
     except errors.RepositoryNotFoundError:
-        raise EmbinitError(f"{repository} is neither here nor on the hub (or it is private)") from None
+        raise NotHere(f"{repository} is neither here nor on the hub (or it is private)") from None
     except Exception as error:  # whatever the HTTP library of this version raises
-        raise EmbinitError(f"cannot reach the hub for {repository}: {reason(error)}") from None
+        raise NotHere(f"cannot reach the hub for {repository}: {reason(error)}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -148,6 +149,8 @@ def test_apply_puts_a_matrix_into_a_model(tmp_path: Path) -> None:
     assert (content["replaced"], content["unused"], content["rows"]) == (2, 1, 6)
     rows = embinit.load(tmp_path / "out", wanted={"w0", "w1"}).vectors
     assert (rows[:, 0] == [0.5, 1.5]).all()
+    resized = run("apply", vectors, model, "-o", tmp_path / "resized", "--resize")
+    assert "3 of 3 rows, which the model has now, come from the matrix" in " ".join(resized.stdout.split())
 
 
 def test_analogy_and_table_4(glove_file: Path, tmp_path: Path) -> None:
@@ -255,7 +258,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(case: str, glove_file: Path
     assert {path.name for path in folder.iterdir()} == before
 
 
-def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
+def test_ctrl_c_is_one_word_and_leaves_no_part(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     row = " ".join(f"0.{i}5" for i in range(300))
     with path.open("w") as out:
@@ -271,8 +274,54 @@ def test_ctrl_c_is_quiet_and_leaves_no_part(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in printed
+    assert printed == "stopped\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["large.txt"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "{glove}", "--vocab", "{pipe}"],
+        ["make", "{glove}", "--vocab", "{pipe}", "-o", "{folder}/x.npy"],
+        ["analogy", "{glove}", "--vocab", "{pipe}", "--questions", "{folder}/questions"],
+        ["run", "{pipe}"],
+    ],
+)
+def test_ctrl_c_is_one_word_wherever_a_command_is(words: list[str], glove_file: Path) -> None:
+    pipe = glove_file.with_name("pipe")
+    os.mkfifo(pipe)
+    glove_file.with_name("questions").write_text("w1 w2 w3 w4\n")
+    given = [word.format(glove=glove_file, pipe=pipe, folder=glove_file.parent) for word in words]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embinit", *given],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    writer, deadline = None, time.monotonic() + 60
+    while writer is None and process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):  # until the command reads it
+            writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.01)
+    assert writer is not None, process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, printed = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, printed) == (130, "stopped\n")
+
+
+@pytest.mark.parametrize("words", [["recipes"], ["recipes", "--json"], ["inspect", "{glove}"], ["--help"]])
+def test_a_pipe_that_nobody_reads_is_no_error(words: list[str], glove_file: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embinit", *(word.format(glove=glove_file) for word in words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 0
 
 
 def test_version() -> None:
@@ -280,8 +329,13 @@ def test_version() -> None:
 
 
 def test_an_input_is_never_overwritten(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in (glove_file, vocabulary)}
+    matrix = tmp_path / "made.npy"
+    assert run("make", glove_file, "--vocab", vocabulary, "-o", matrix).returncode == 0
+    tokens = matrix.with_name("made.npy.tokens.json")
+    before = {path: path.read_bytes() for path in (glove_file, vocabulary, tokens)}
     for words in (
+        ("make", glove_file, "--vocab", tokens, "-o", matrix, "--recipe", "pretrained"),
+        ("make", glove_file, "--text", matrix.with_name("made.npy.card.json"), "-o", matrix),
         ("make", glove_file, "-o", glove_file),
         ("make", glove_file, "--vocab", vocabulary, "-o", vocabulary, "--format", "glove"),
         ("glove", vocabulary, "-o", vocabulary),
@@ -290,6 +344,8 @@ def test_an_input_is_never_overwritten(glove_file: Path, vocabulary: Path, tmp_p
         assert done.returncode == 2
         assert "is an input of this command" in done.stderr
     assert {path: path.read_bytes() for path in before} == before
+    text = run("make", glove_file, "--vocab", tokens, "-o", matrix, "--format", "glove")
+    assert text.returncode == 0, text.stderr  # this format writes no tokens beside it
 
 
 @pytest.mark.parametrize("command", ["inspect", "recipes"])

@@ -77,8 +77,8 @@ class Blocked:
         if name.partition(".")[0] in {blocked!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Blocked())
-from embinit.experiments.execute import main
-sys.exit(main(sys.argv[1:]))
+from {module} import main
+sys.exit(main())
 """
 
 
@@ -91,7 +91,7 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     line = [
         sys.executable,
         "-c",
-        WITHOUT.format(blocked=blocked),
+        WITHOUT.format(blocked=blocked, module="embinit.experiments.execute"),
         folder / "plan" / "jobs.json",
         "--out",
         folder / "out",
@@ -99,6 +99,25 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     done = subprocess.run([*line, "--workers", "1"], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     assert "4 runs done now" in done.stdout
+
+
+@pytest.mark.parametrize(("library", "purpose"), [("torch", "training"), ("sacrebleu", "scoring translations")])
+def test_a_library_that_is_not_installed_is_said_before_anything_is_trained(
+    folder: Path, library: str, purpose: str
+) -> None:
+    command("run", folder / "made.toml", "--plan", folder / "plan", *places(folder))
+    said = f"embinit: {purpose} needs {library}: pip install 'embinit[train]'\n"
+    execute = [folder / "plan" / "jobs.json", "--out", folder / "out"]
+    for module, words in (
+        ("embinit.experiments.execute", execute),
+        ("embinit.cli", ["execute", *execute]),
+        ("embinit.cli", ["run", folder / "made.toml", *places(folder)]),
+    ):
+        line = [sys.executable, "-c", WITHOUT.format(blocked=(library,), module=module), *map(str, words)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment())
+        assert (done.returncode, done.stderr) == (2, said)
+    assert not (folder / "out").exists()
+    assert not contents(folder / "runs")
 
 
 def test_clean_asks_first(folder: Path) -> None:
@@ -186,7 +205,7 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
     [
         (["run", "none.toml"], "cannot read none.toml"),
         (["execute", "none.json", "--out", "x"], "cannot read none.json"),
-        (["collect", "none"], "there is no none"),
+        (["collect", "none"], "no such file or folder: none"),
         (["collect", "none.json"], "cannot read none.json"),
         (["status", "none.toml"], "cannot read none.toml"),
     ],
@@ -208,10 +227,61 @@ def test_all_errors_of_a_file_are_said_before_anything_starts(folder: Path) -> N
 
 
 def test_nothing_that_can_be_run_is_said(folder: Path) -> None:
+    (folder / "none").mkdir()
     done = command("run", folder / "made.toml", "--runs", folder / "runs", "--data", folder / "none")
     assert done.returncode == 2
     assert "not run: made: copying: needs the data set" in done.stderr
     assert "nothing can be run here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--data", "none"], "--data none: there is no such folder"),
+        (["run", "--vectors", "made.toml"], "--vectors made.toml: there is no such folder"),
+        (["run", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
+        (["status", "--runs", "none"], "--runs none: there is no such folder"),
+        (["status", "--runs", "runs"], "--runs runs: there is no such folder"),
+        (["clean", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
+    ],
+)
+def test_a_place_that_is_asked_for_must_be_there(folder: Path, words: list[str], said: str) -> None:
+    before = sorted(folder.iterdir())
+    line = [sys.executable, "-m", "embinit", words[0], "made.toml", *words[1:]]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=environment())
+    assert (done.returncode, done.stderr) == (2, f"embinit: {said}\n")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_only_looks_makes_no_folder_of_runs(folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    for name, said in (("status", "0 of 4 runs done"), ("clean", "nothing to remove")):
+        line = [sys.executable, "-m", "embinit", name, "made.toml", *map(str, places(folder)[2:])]
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=environment())
+        assert said in done.stdout
+        assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("damaged", ["vectors/other.txt", "data/sorting/train.tsv"])
+def test_what_is_here_and_cannot_be_read_is_said_and_the_others_run(folder: Path, damaged: str) -> None:
+    block = '[[block]]\nname = "{}"\nrecipe = "pretrained"\n{}\n'
+    other = block.format("other", 'task = "sorting"\nsource = "other"')
+    file = written(folder, block.format("sound", "") + other)
+    path = folder / damaged
+    path.write_bytes(bytes(range(256)) * 40)
+    done = command("run", file, *places(folder))
+    assert done.returncode == 1, done.stderr
+    assert "1 run done now" in done.stdout
+    assert "1 x 16: 1 run begins" in done.stderr
+    assert "1 x 16: 1 run done, 1 of 1" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("failed: made: other: cannot be prepared: ")
+    assert path.name in last
+    assert command("run", file, "--plan", folder / "plan", *places(folder)).returncode == 1
+    path.unlink()
+    left_out = command("run", file, *places(folder))
+    assert left_out.returncode == 0, left_out.stderr
+    assert "not run: made: other: " in left_out.stderr
 
 
 def test_a_measure_trains_nothing(folder: Path) -> None:

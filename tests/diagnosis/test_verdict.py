@@ -223,8 +223,10 @@ def test_odd_rows_are_named(aligned: Aligned) -> None:
     odd[:, 3] *= 50
     odd[1] = 0
     odd[5] = odd[6]
-    seen = names(replace(vectors(0.1, 64), vectors=odd))
-    assert {"outlier dimensions", "zero rows", "duplicate rows"} <= seen
+    strange = replace(vectors(0.1, 64), vectors=odd)
+    assert {"outlier dimensions", "zero rows", "duplicate rows"} <= names(strange)
+    texts = [finding.text for finding in diagnose(strange).verdict.findings]
+    assert {"1 dimension dominates (3)", "1 zero row", "1 duplicate row"} <= set(texts)
     assert "missing rows" in names(aligned, recipe=recipe("pretrained", "zeros"))
     assert "missing rows" not in names(aligned)
     assert "logits" in names(vectors(5, 64), host=host("marian"))

@@ -439,8 +439,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(jobs: Path, tmp_path: P
     [
         (lambda content: content.update(version=9), "is of version 9"),
         (lambda content: content["jobs"][0].update(key="0" * 16), "is not what its spec says"),
-        (lambda content: content["jobs"][0].pop("spec"), "is no list of jobs"),
-        (lambda content: content.pop("jobs"), "is no list of jobs"),
+        (lambda content: content["jobs"][0].pop("spec"), "jobs.json has a job that is damaged; plan it again$"),
+        (lambda content: content.update(jobs=3), "jobs.json has a job that is damaged; plan it again$"),
+        (lambda content: content.pop("jobs"), "jobs.json is no list of jobs; give the jobs.json of a folder that"),
+        (lambda content: content.pop("version"), "jobs.json is no list of jobs; give"),
     ],
 )
 def test_a_wrong_list_of_jobs_is_one_sentence(change: Any, said: str, jobs: Path, tmp_path: Path) -> None:
@@ -449,6 +451,16 @@ def test_a_wrong_list_of_jobs_is_one_sentence(change: Any, said: str, jobs: Path
     (tmp_path / "jobs.json").write_text(json.dumps(content))
     with pytest.raises(EmbinitError, match=said):
         execute(tmp_path / "jobs.json", tmp_path / "runs")
+
+
+@pytest.mark.parametrize("content", [b"", b"no JSON", b"\x93\xff\x00", b"[1]", b"3"])
+def test_a_file_that_is_no_list_of_jobs_is_one_plain_sentence(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_bytes(content)
+    with pytest.raises(EmbinitError) as raised:
+        execute(path, tmp_path / "runs")
+    said = "is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote"
+    assert str(raised.value) == f"{path} {said}"
 
 
 def test_an_unknown_device_is_one_sentence(jobs: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -259,13 +260,36 @@ def test_an_archive_writes_nothing_but_runs(made: Made, tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["deep", "hostile.tar.gz"]
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00cut"])
+def _archive() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        entry = tarfile.TarInfo(f"runs/{'0' * 16}/run.json")
+        entry.size = 1 << 16
+        tar.addfile(entry, io.BytesIO(np.random.default_rng(0).bytes(entry.size)))
+    return content.getvalue()
+
+
+WHOLE = _archive()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no archive", b"\x1f\x8b\x08\x00cut", WHOLE[:30_000], WHOLE[:30_000] + bytes(99) + WHOLE[30_000:]],
+)
 def test_what_is_no_archive_is_one_sentence(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "runs.tar.gz"
     path.write_bytes(content)
-    with pytest.raises(EmbinitError, match=r"cannot be unpacked|holds no finished runs"):
+    said = f"^{path} cannot be unpacked: it is no tar archive, or a damaged one$"
+    with pytest.raises(EmbinitError, match=said):
         collect(path, tmp_path / "runs")
-    with pytest.raises(EmbinitError, match="there is no"):
+
+
+def test_what_holds_no_runs_or_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("other.txt"))
+    for source in (path, tmp_path):
+        with pytest.raises(EmbinitError, match=f"^{source} holds no finished runs$"):
+            collect(source, tmp_path / "runs")
+    with pytest.raises(EmbinitError, match=r"^no such file or folder: .*none$"):
         collect(tmp_path / "none", tmp_path / "runs")
-    with pytest.raises(EmbinitError, match="holds no finished runs"):
-        collect(tmp_path, tmp_path / "runs")

@@ -108,10 +108,29 @@ def test_a_small_file_gives_the_same_report(folder: Path) -> None:
     assert after["parts"][0]["rows"] == before["parts"][0]["rows"]
 
 
+def test_a_report_never_takes_the_place_of_what_it_is_read_from(folder: Path) -> None:
+    assert run(folder, "small.toml", "--format", "results", "-o", "results").returncode == 0
+    (folder / "small.json").write_bytes((folder / "results" / "small.results.json").read_bytes())
+    before = {name: (folder / name).read_bytes() for name in ("small.toml", "small.json")}
+    for words in (
+        ("small.toml", "--format", "md", "-o", "small.toml"),
+        ("small.toml", "--format", "results", "-o", "small.toml"),
+        ("small.json", "-o", "small.json"),
+        ("small.json", "--format", "html,json", "-o", "."),
+    ):
+        done = run(folder, *words)
+        assert done.returncode == 2
+        assert f"{words[0]} is an input of this command" in done.stderr
+        assert not (folder / "small.html").exists()
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
 def test_nothing_run_is_a_report_too(folder: Path) -> None:
-    done = run(folder, "small.toml", "--runs", "elsewhere")
+    (folder / "runs").rename(folder / "elsewhere")
+    done = run(folder, "small.toml")
     assert done.returncode == 0, done.stderr
     assert "Nothing has been run yet." in done.stdout
+    assert "1 run of 9 is missing." in run(folder, "small.toml", "--runs", "elsewhere").stdout
 
 
 def test_a_report_needs_neither_torch_nor_an_extra(folder: Path) -> None:
@@ -137,7 +156,10 @@ main()
     [
         (("small.toml", "--format", "htm"), "unknown format 'htm'; did you mean 'html'?"),
         (("small.toml", "-o", "x.docx"), "cannot tell a format from x.docx"),
+        (("small.toml", "-o", "x.toml"), "cannot tell a format from x.toml; name it with --format: html, md, csv"),
         (("small.toml", "--format", "md,csv", "-o", "x.md"), "x.md is one file, but 2 formats"),
+        (("small.toml", "--runs", "absent"), "--runs absent: there is no such folder"),
+        (("small.toml", "--runs", "vectors.txt"), "--runs vectors.txt is a file, not a folder"),
         (("absent.toml",), "cannot read absent.toml"),
         (("absent.json",), "cannot read absent.json"),
     ],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -59,10 +61,24 @@ def root(
     """Options of every command."""
 
 
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command as one that says so when Ctrl-C ends it; typer ends it without a word."""
+
+    @wraps(command)
+    def stoppable(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(130) from None
+
+    return stoppable
+
+
 for module in (
     inspect, make, apply, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
 ):  # fmt: skip
-    app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(module.command)
+    app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(_stoppable(module.command))
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]
 
 
@@ -72,7 +88,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")  # a σ in a locale that has none becomes a ?
     try:
-        app()
+        _run()
     except EmbinitError as error:
         typer.echo(f"embinit: {str(error).encode('utf-8', 'replace').decode('utf-8')}", err=True)
         sys.exit(2)
@@ -85,3 +101,14 @@ def main() -> None:
     except OSError as error:
         typer.echo(f"embinit: {error.strerror or error}", err=True)
         sys.exit(2)
+
+
+def _run() -> None:
+    """Run the command and hand on all that it printed; a pipe that nobody reads any more is a BrokenPipeError again."""
+    try:
+        app()
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # typer and rich have made exit code 1 of it
+            raise ended.__context__ from None
+        print(end="", flush=True)
+        raise

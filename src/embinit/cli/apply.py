@@ -53,7 +53,7 @@ def command(
         return
     screen = console()
     head = "the tied output layer follows" if done.tied else "no output layer is tied to them"
-    size = ", which the model has now" if done.resized else ""
+    size = ", which the model has now," if done.resized else ""
     screen.print(f"{done.replaced:,} of {done.rows:,} rows{size} come from the matrix; {head}")
     screen.print(f"kept: {done.specials_kept:,} special, {done.others_kept:,} that the matrix lacks")
     if done.missing:

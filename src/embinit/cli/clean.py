@@ -15,7 +15,7 @@ NEEDS_ARGUMENTS = True
 def command(
     files: planning.Files,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    runs: planning.Runs = planning.RUNS,
+    runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,
@@ -31,8 +31,8 @@ def command(
     from embinit.cli.console import console, print_json
     from embinit.experiments.cleaning import removable, remove
 
-    resolved = planning.resolved_of(files, planning.places_of(runs, work, data, vectors))
-    found = removable(resolved.experiments, runs)
+    experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
+    found = removable(experiments, runs)
     count = sum(len(paths) for paths in found.values())
     screen = console()
     if not json:

@@ -49,7 +49,7 @@ def command(
             done = fetch(entry, folder or cache(), bar.update)
     except KeyboardInterrupt:
         console(err=True).print("stopped; the same command goes on from here", markup=False)
-        raise
+        raise typer.Exit(130) from None
     said = {
         "published": f"sha256 as published ({entry.published})",
         "recorded": "sha256 as recorded at the first download; none is published",

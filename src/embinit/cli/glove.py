@@ -132,8 +132,10 @@ def command(
                 origin=", ".join("stdin" if name == "-" else Path(name).name for name in text),
             )  # fmt: skip
     except KeyboardInterrupt:
-        console(err=True).print("stopped; the same command goes on from the last checkpoint", markup=False)
-        raise
+        kept = beside(out).exists() and not fresh  # with --fresh the same command starts anew
+        tail = "; the same command goes on from the last checkpoint" if kept else ""
+        console(err=True).print(f"stopped{tail}", markup=False)
+        raise typer.Exit(130) from None
     write(out, trained.vocabulary, trained.vectors)
     clear(out)
     seconds = time.monotonic() - started

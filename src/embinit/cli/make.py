@@ -60,14 +60,14 @@ def command(
     from embinit.diagnosis.distribution import distribution
     from embinit.diagnosis.verdict import percent
     from embinit.export.card import card
-    from embinit.export.writing import format_of, write
+    from embinit.export.writing import files_of, write
     from embinit.hosts import host
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.seeds import stream
 
     chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
-    format_of(out, format)
-    shared.keep_inputs(out, source, vocab, *(text or []))
+    for path in files_of(out, format):
+        shared.keep_inputs(path, source, vocab, *(text or []))
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embinit.errors import EmbinitError
+
 if TYPE_CHECKING:
     from embinit.experiments.draft import Draft
+    from embinit.experiments.experiment import Experiment
     from embinit.experiments.places import Places
     from embinit.experiments.resolving import Resolved
 
@@ -18,9 +21,29 @@ Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Experiments, a TOML file each (docs/experiments.md).", show_default=False),
 ]
-Runs = Annotated[
-    Path, typer.Option("--runs", metavar="DIR", rich_help_panel=_PLACES, help="Where finished runs lie, a folder each.")
-]
+
+
+def _folder(value: Path) -> Path:
+    """Return the folder of runs, there or not; an error where it is a file."""
+    if value.exists() and not value.is_dir():
+        raise EmbinitError(f"--runs {value} is a file, not a folder")
+    return value
+
+
+def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value: Path) -> Path:
+    """Return the folder of runs; one that was asked for by name must be there."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name != "DEFAULT" and not value.exists():
+        raise EmbinitError(f"--runs {value}: there is no such folder")
+    return _folder(value)
+
+
+_RUNS: dict[str, Any] = {
+    "metavar": "DIR", "rich_help_panel": _PLACES, "help": "Where finished runs lie, a folder each."
+}  # fmt: skip
+Runs = Annotated[Path, typer.Option("--runs", callback=_folder, **_RUNS)]
+#: of a command that makes none
+MadeRuns = Annotated[Path, typer.Option("--runs", callback=_folder_there, **_RUNS)]
 Work = Annotated[
     Path | None,
     typer.Option(
@@ -71,9 +94,12 @@ RUNS = Path("runs")
 
 
 def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | None) -> Places:
-    """Return where everything lies."""
+    """Return where everything lies; a folder of data or vectors that was asked for by name must be there."""
     from embinit.experiments.places import places
 
+    for name, folder in (("data", data), ("vectors", vectors)):
+        if folder is not None and not folder.is_dir():
+            raise EmbinitError(f"--{name} {folder}: there is no such folder")
     return places(data, vectors, work if work is not None else runs / ".work")
 
 
@@ -84,7 +110,7 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
     """
     from dataclasses import replace
 
-    from embinit.errors import EmbinitError, closest
+    from embinit.errors import closest
     from embinit.experiments.toml import read_draft
 
     drafts = [read_draft(file) for file in files]
@@ -114,3 +140,15 @@ def resolved_of(files: list[Path], where: Places, blocks: list[str] | None = Non
     except KeyboardInterrupt:
         console(err=True).print("stopped; the same command goes on with what is prepared", markup=False)
         raise typer.Exit(130) from None
+
+
+def experiments_of(files: list[Path], runs: Path, where: Places) -> list[Experiment]:
+    """Return the experiments of files, to be compared with the folder of runs.
+
+    Where there is no such folder none is done, whichever it is: nothing is prepared, and the folder is not made for it.
+    """
+    from embinit.experiments.toml import read_experiment
+
+    if not runs.is_dir():
+        return [read_experiment(file, where) for file in files]
+    return resolved_of(files, where).experiments

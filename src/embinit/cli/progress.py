@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.cli.console import console, table
+from embinit.cli.console import console, counted, table
 from embinit.experiments.watching import Watch
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Progress(Watch):
         """Hear that a group begins."""
         self._training[group.name] = _Training(group, told=time.monotonic())
         if self._live is None:
-            self.said(f"{named(group)}: {len(group.jobs)} runs side by side")
+            together = " side by side" if len(group.jobs) > 1 else " begins"
+            self.said(f"{named(group)}: {counted(len(group.jobs), 'run')}{together}")
 
     def moment(self, group: Group, moment: Any) -> None:
         """Hear how far a group is."""
@@ -76,7 +77,7 @@ class Progress(Watch):
         """Hear that a group's folders are written."""
         self._training.pop(group.name, None)
         self._done += len(folders)
-        self.said(f"{named(group)}: {len(folders)} runs done, {self._done} of {self._runs}")
+        self.said(f"{named(group)}: {counted(len(folders), 'run')} done, {self._done} of {self._runs}")
 
     def failed(self, group: Group, reason: str) -> None:
         """Hear that a group failed."""
@@ -95,7 +96,7 @@ class Progress(Watch):
         lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
         for known in list(self._training.values()):
             far = _far(known.moment) if known.moment is not None else "beginning"
-            lines.append(Text(f"{named(known.group)}: {len(known.group.jobs)} runs, {far}"))
+            lines.append(Text(f"{named(known.group)}: {counted(len(known.group.jobs), 'run')}, {far}"))
             if known.records:
                 lines.append(_records(known))
         return Lines(*lines)

@@ -64,7 +64,7 @@ def command(
             help="html, md, csv, tex, json, svg, png, results (small, to be committed); several with commas.",
         ),
     ] = None,
-    runs: planning.Runs = planning.RUNS,
+    runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,
@@ -82,8 +82,10 @@ def command(
 
     with working(f"reading {file.name}"):
         summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors))
-    formats = _formats(form, out)
-    written = _write(summary, keep, _targets(formats, out, summary.name))
+    targets = _targets(_formats(form, out), out, summary.name)
+    for path in targets.values():
+        shared.keep_inputs(path, file)
+    written = _write(summary, keep, targets)
     if json:
         print_json(summary.as_json())
         return
@@ -147,9 +149,7 @@ def _formats(form: str | None, out: Path | None) -> list[str]:
         if out is not None and out.name.endswith(ending):
             return [name]
     if out is not None and out.suffix and not out.is_dir():
-        raise EmbinitError(
-            f"cannot tell a format from {out.name}; name it with --format{closest(out.suffix, _ENDINGS)}"
-        )
+        raise EmbinitError(f"cannot tell a format from {out.name}; name it with --format: {', '.join(_ENDINGS)}")
     return ["html"]
 
 

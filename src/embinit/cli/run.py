@@ -78,7 +78,8 @@ def command(
     """Run experiments; what is done is not done again, and what was stopped goes on.
 
     Equal runs are the same run, in whichever file they stand. Ctrl-C finishes the step, writes a checkpoint and says how to
-    go on; a second one stops at once. Blocks whose data or vectors are not here are said and left out.
+    go on; a second one stops at once. Blocks whose data or vectors are not here are said and left out; where they
+    are here and cannot be read, the others run and the exit code is 1.
 
     embinit run experiments/demo.toml
     """
@@ -101,6 +102,7 @@ def command(
         todo = [spec for spec in specs if not is_done(runs / spec.key)]
         path = write_plan(resolved, todo, plan, where.work)
         _planned(path, len(todo), len(specs) - len(todo), json)
+        _end_with_damaged(resolved)
         return
     measured = _measure(planning.drafts_of(files, block), resolved, runs, where)
     if not specs and not measured:
@@ -108,6 +110,7 @@ def command(
     if not json:
         _say_measured(measured)
     if not specs:
+        _end_with_damaged(resolved)
         return
     jobs = write_plan(resolved, specs, where.work, where.work)
     if engine == "ray":
@@ -117,6 +120,7 @@ def command(
     if not json:
         _results(resolved, runs)
     report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
+    _end_with_damaged(resolved)
 
 
 def _check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
@@ -156,7 +160,7 @@ def _on_ray(
 
 def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
     """Print what would run."""
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import console, counted, print_json
     from embinit.cli.lines import lines_table, not_run
     from embinit.cli.progress import clock
     from embinit.experiments.cost import likely_device
@@ -176,11 +180,14 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(specs):,} runs, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False)
+    screen.print(
+        f"{counted(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
+    )
     if guess.runs:
         room = f"{guess.memory / 1e9:.1f} GB"
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {guess.groups:,} groups, up to {room}", markup=False
+            f"estimated on {chosen}: {clock(guess.seconds)} in {counted(guess.groups, 'group')}, up to {room}",
+            markup=False,
         )
     for note in _notes(resolved):
         screen.print(note, markup=False, soft_wrap=True)
@@ -205,8 +212,18 @@ def _say_missing(resolved: Resolved) -> None:
                 console(err=True).print(text, markup=False, soft_wrap=True)
 
 
+def _end_with_damaged(resolved: Resolved) -> None:
+    """Say again, after all else, which blocks have files that cannot be used, and leave with exit code 1 for them."""
+    from embinit.cli.console import console
+
+    for (experiment, block), why in resolved.damaged.items():
+        console(err=True).print(f"failed: {experiment}: {block}: {why}", markup=False, soft_wrap=True)
+    if resolved.damaged:
+        raise typer.Exit(1)
+
+
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import console, counted, print_json
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
@@ -214,7 +231,7 @@ def _planned(path: Path, todo: int, done: int, json: bool) -> None:
         return
     screen = console()
     screen.print(
-        f"{todo:,} runs planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
+        f"{counted(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
     )
     screen.print(f"there: embinit execute {path.name} --out runs; back here: embinit collect FOLDER", markup=False)
 

@@ -10,7 +10,7 @@ NEEDS_ARGUMENTS = True
 
 def command(
     files: planning.Files,
-    runs: planning.Runs = planning.RUNS,
+    runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,
@@ -23,14 +23,14 @@ def command(
 
     embinit status experiments/demo.toml
     """
-    from embinit.cli.console import console, print_json
+    from embinit.cli.console import console, counted, print_json
     from embinit.cli.lines import lines_table, not_run
     from embinit.experiments.overview import lines_of, stale, state_of
 
-    resolved = planning.resolved_of(files, planning.places_of(runs, work, data, vectors))
+    experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
     state = state_of(runs)
-    lines = [line for one in resolved.experiments for line in lines_of(one, runs, state)]
-    unnamed = stale(resolved.experiments, runs)
+    lines = [line for one in experiments for line in lines_of(one, runs, state)]
+    unnamed = stale(experiments, runs)
     keys = {key for line in lines for key in line.keys if not line.missing}
     done = {key for line in lines for key in line.done}
     if json:
@@ -50,17 +50,24 @@ def command(
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(done):,} of {len(keys):,} runs done", markup=False)
+    screen.print(f"{len(done):,} of {counted(len(keys), 'run')} done", markup=False)
     for by in dict.fromkeys(owner for owner, _ in state.running.values()):
         own = [how for owner, how in state.running.values() if owner == by]
-        screen.print(f"running: {len(own):,} runs by {by}, {own[0]}", markup=False)
+        screen.print(f"running: {counted(len(own), 'run')} by {by}, {own[0]}", markup=False)
     if state.stopped:
         far = next(iter(state.stopped.values()))
-        screen.print(f"stopped: {len(state.stopped):,} runs, {far}; `embinit run` goes on with them", markup=False)
+        screen.print(
+            f"stopped: {counted(len(state.stopped), 'run')}, {far}; `embinit run` goes on from there", markup=False
+        )
     for reason in dict.fromkeys(state.failed.values()):
         failed = [key for key, why in state.failed.items() if why == reason]
-        screen.print(f"failed: {len(failed):,} runs ({failed[0]} ...): {reason}", markup=False, soft_wrap=True)
+        screen.print(
+            f"failed: {counted(len(failed), 'run')} ({failed[0]}{' ...' * (len(failed) > 1)}): {reason}",
+            markup=False,
+            soft_wrap=True,
+        )
     if unnamed:
         screen.print(
-            f"stale: {len(unnamed):,} runs that these files do not name; `embinit clean` removes them", markup=False
+            f"stale: {counted(len(unnamed), 'run')} that these files do not name; `embinit clean` removes what is stale",
+            markup=False,
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
-from embinit.errors import EmbinitError, closest
+from embinit.errors import EmbinitError, NotHere, closest
 from embinit.types import TaskKind
 
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
@@ -59,7 +59,7 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
     """Return a data set from a folder, whichever known layout it is in; `pair` is `SOURCE-TARGET`."""
     data = task_data(name)
     if not folder.is_dir():
-        raise EmbinitError(f"no such folder: {folder}")
+        raise NotHere(f"no such folder: {folder}")
     sides = _sides(data, pair)
     for layout in data.layouts:
         for names in _namings(sides):
@@ -69,7 +69,7 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
     wanted = ", ".join(
         sorted({pattern for layout in data.layouts for s in _SPLITS for pattern in layout.get(s, [])})[:6]
     )
-    raise EmbinitError(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz)")
+    raise NotHere(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz)")
 
 
 def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: str | None = None) -> Corpus:

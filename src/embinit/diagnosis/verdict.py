@@ -304,14 +304,17 @@ def _rows(basis: Basis, line: Mapping[str, float]) -> list[Finding]:
         )
     if shape.outlier_dimensions:
         listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
-        say("note", "outlier dimensions", f"{len(shape.outlier_dimensions)} dimensions dominate ({listed})")
+        count = len(shape.outlier_dimensions)
+        verb = "dimensions dominate" if count > 1 else "dimension dominates"
+        say("note", "outlier dimensions", f"{count} {verb} ({listed})")
     for count, what in (
         (shape.zero_rows, "zero rows"),
         (shape.duplicate_rows, "duplicate rows"),
         (shape.bad_rows, "NaN or infinite rows"),
     ):
         if count:
-            say("harm" if what.startswith("NaN") else "note", what, f"{count:,} {what}")
+            text = f"{count:,} {what if count > 1 else what.removesuffix('s')}"
+            say("harm" if what.startswith("NaN") else "note", what, text)
     logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
     if host.tied and basis.task != "classification" and logits > line["logits"]:
         text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,12 +38,12 @@ class Collected:
 def collect(source: Path, runs: Path) -> Collected:
     """Return which runs of a folder or archive were taken in; one that is not what its name says is an error."""
     if source.is_dir():
-        return _from_folder(source, runs)
+        return _from_folder(source, runs, source)
     if not source.is_file():
-        raise EmbinitError(f"there is no {source}")
+        raise EmbinitError(f"no such file or folder: {source}")
     with tempfile.TemporaryDirectory(prefix="embinit-collect-") as folder:
         _unpack(source, Path(folder))
-        return _from_folder(Path(folder), runs)
+        return _from_folder(Path(folder), runs, source)
 
 
 def take(results: Iterable[Result], runs: Path) -> Collected:
@@ -70,7 +72,8 @@ def _taken(key: str, runs: Path, found: Collected) -> None:
     (runs / f"{key}.failed.json").unlink(missing_ok=True)
 
 
-def _from_folder(source: Path, runs: Path) -> Collected:
+def _from_folder(source: Path, runs: Path, given: Path) -> Collected:
+    """Return which runs of a folder were taken in; `given` is what was asked for, the archive that it came out of say."""
     found = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
     folders = sorted({path.parent for path in source.rglob("run.json")})
     for folder in folders:
@@ -86,7 +89,7 @@ def _from_folder(source: Path, runs: Path) -> Collected:
                     shutil.copyfile(file, target / file.name)
         _taken(key, runs, found)
     if not folders:
-        raise EmbinitError(f"{source} holds no finished runs")
+        raise EmbinitError(f"{given} holds no finished runs")
     return found
 
 
@@ -117,5 +120,8 @@ def _unpack(archive: Path, folder: Path) -> None:
                     target.parent.mkdir(exist_ok=True)
                     with content, target.open("wb") as out:
                         shutil.copyfileobj(content, out)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise EmbinitError(f"{archive} cannot be unpacked: {error}") from None
+    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None  # a full disk; none where the file is at fault
+        raise EmbinitError(
+            f"{archive} cannot be unpacked: {reason or 'it is no tar archive, or a damaged one'}"
+        ) from None

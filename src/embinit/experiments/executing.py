@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, require
 from embinit.experiments import checkpoints
 from embinit.experiments.jobs import Jobs, read_jobs
 from embinit.experiments.processes import cores, in_processes
@@ -37,6 +37,7 @@ def execute(
     core without a GPU, and one with it), `every` the seconds between checkpoints.
     """
     plan = read_jobs(jobs)
+    _check_libraries(plan)
     chosen = device_of(device)
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
@@ -53,6 +54,13 @@ def execute(
             break
         work.run(group)
     return work.summary
+
+
+def _check_libraries(plan: Jobs) -> None:
+    """Raise where a library is not installed that the jobs need, also one that they would need only after training."""
+    require("torch", "train", "training")
+    if any("target" in dict(job.spec.sides) for job in plan.jobs):
+        require("sacrebleu", "train", "scoring translations")
 
 
 def _planned(plan: Jobs) -> str:

@@ -74,18 +74,29 @@ class Jobs:
 
 def read_jobs(path: Path) -> Jobs:
     """Return the jobs of a file; an error where it is none, or where a key is not its spec's."""
+    content = _read(path)
+    if content["version"] != VERSION:
+        raise EmbinitError(f"{path} is of version {content['version']}; version {VERSION} is understood")
     try:
-        content = json.loads(path.read_text("utf-8"))
-        if content["version"] != VERSION:
-            raise EmbinitError(f"{path} is of version {content['version']}; version {VERSION} is understood")
         jobs = tuple(_job(one, content, path.parent) for one in content["jobs"])
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
     except EmbinitError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EmbinitError(f"{path} is no list of jobs: {type(error).__name__}, {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise EmbinitError(f"{path} has a job that is damaged; plan it again") from None
     return Jobs(jobs, str(content.get("commit", "")), str(content.get("code", "")))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return what a plan holds; an error where the file is none."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:  # no UTF-8, or no JSON
+        content = None
+    if not isinstance(content, dict) or not {"version", "jobs"} <= set(content):
+        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote")
+    return content
 
 
 def _job(one: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, NotHere
 from embinit.experiments.blocks import architecture
 from embinit.experiments.data import Progress, Ready, ready
 from embinit.experiments.draft import Draft, DraftBlock, DraftRun, task_of
@@ -26,6 +26,8 @@ class Resolved:
     tasks: dict[str, Ready] = field(default_factory=dict)
     #: fingerprint of rows -> where they are
     rows: dict[str, Found] = field(default_factory=dict)
+    #: experiment and block -> why what it needs, which is here, cannot be used
+    damaged: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: None) -> Resolved:
@@ -64,8 +66,11 @@ class _Resolver:
         if not missing:
             try:
                 runs = [planned for run in block.runs if (planned := self._planned(run, block.name)) is not None]
-            except EmbinitError as error:
+            except NotHere as error:
                 missing = f"cannot be prepared here: {error}"
+            except EmbinitError as error:
+                missing = f"cannot be prepared: {error}"
+                self._resolved.damaged[self._draft.name, block.name] = missing
         if missing:
             runs = [unresolved(self._draft, run) for run in block.runs]
         return described(self._draft, block, tuple(runs), missing)

@@ -11,7 +11,7 @@ from typing import Any
 
 from embinit.alignment import align
 from embinit.corpora import captions
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, NotHere
 from embinit.experiments.data import Progress, Ready, training_texts
 from embinit.experiments.fields import GloveSettings, SourceSettings, TaskSettings
 from embinit.experiments.places import Places, data_at, vectors_at
@@ -63,7 +63,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
     if source.glove is None:
         found = vectors_at(str(source.path), where, beside)
         if found is None:
-            raise EmbinitError(f"{source.name}: there is no {source.path}")
+            raise NotHere(f"{source.name}: there is no {source.path}")
         return found
     settings = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
 

@@ -44,6 +44,8 @@ class Format:
     ending: str
     about: str
     write: Callable[[Matrix, Vocabulary, Path], Written]
+    #: whether the tokens are a file beside it
+    tokens: bool = False
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
@@ -59,6 +61,22 @@ def format_of(path: Path, name: str | None = None) -> Format:
     raise EmbinitError(
         f"{path}: which format? End the name in one of {endings}, or say --format ({', '.join(FORMATS)})"
     )
+
+
+def files_of(path: Path, format: str | None = None) -> tuple[Path, ...]:
+    """Return every file that `write` puts at this path and beside it, with a card; for a folder, the folder."""
+    form = format_of(path, format)
+    if not form.ending:
+        return (path,)
+    return (path, *([_tokens_beside(path)] if form.tokens else []), _card_beside(path))
+
+
+def _tokens_beside(path: Path) -> Path:
+    return path.with_name(path.name + ".tokens.json")
+
+
+def _card_beside(path: Path) -> Path:
+    return path.with_name(path.name + ".card.json")
 
 
 def write(
@@ -84,7 +102,7 @@ def write(
         with replacing(beside) as out:
             out.write(_card_text(card, written))
     else:
-        beside = path.with_name(path.name + ".card.json")
+        beside = _card_beside(path)
         with replacing(beside) as out:  # opened first: where it cannot be written, nothing is
             written = form.write(matrix, vocabulary, path)
             out.write(_card_text(card, written))
@@ -102,7 +120,7 @@ def _with_tokens(path: Path, vocabulary: Vocabulary) -> Iterator[tuple[IO[bytes]
 
     They are JSON, which holds any token; a line each would break at `\\n`.
     """
-    beside = path.with_name(path.name + ".tokens.json")
+    beside = _tokens_beside(path)
     counts = None if vocabulary.counts is None else vocabulary.counts.tolist()
     content = {"tokens": list(vocabulary.tokens), "counts": counts, "specials": sorted(vocabulary.specials)}
     with replacing(beside) as tokens, replacing(path) as out:
@@ -181,8 +199,8 @@ def _sentence_transformers(matrix: Matrix, vocabulary: Vocabulary, path: Path) -
 FORMATS = {
     form.name: form
     for form in (
-        Format("safetensors", ".safetensors", "embedding.weight, with FILE.tokens.json", _safetensors),
-        Format("npy", ".npy", "a numpy array, with FILE.tokens.json", _npy),
+        Format("safetensors", ".safetensors", "embedding.weight, with FILE.tokens.json", _safetensors, tokens=True),
+        Format("npy", ".npy", "a numpy array, with FILE.tokens.json", _npy, tokens=True),
         Format("glove", ".txt", "GloVe text: a token and its numbers on each line", _glove),
         Format("word2vec", ".vec", "headed text: fairseq, JoeyNMT, OpenNMT-py, eole, Marian, gensim", _word2vec),
         Format("word2vec-bin", ".bin", "word2vec's binary format: gensim", _word2vec_binary),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
-from embinit.errors import EmbinitError, require
+from embinit.errors import NotHere, require
 from embinit.hub import library, offline, reason, unreachable
 from embinit.sources.tensors import Bytes, LocalBytes
 
@@ -75,15 +75,15 @@ class Hub:
                 raise self._nowhere(silent or reason(error.__cause__ or error)) from None
             return None
         except errors.GatedRepoError:  # is a RepositoryNotFoundError
-            raise EmbinitError(
+            raise NotHere(
                 f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`"
             ) from None
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
-            raise EmbinitError(
+            raise NotHere(
                 f"{self.name} is neither a file here nor a repository on the hub (or it is private){self._hint}"
             ) from None
         except errors.RevisionNotFoundError:
-            raise EmbinitError(f"{self._id} has no revision {self._revision!r}") from None
+            raise NotHere(f"{self._id} has no revision {self._revision!r}") from None
         except Exception as error:  # whatever the HTTP library of this version raises
             raise self._nowhere(reason(error)) from None
 
@@ -104,7 +104,7 @@ class Hub:
                 config = self.small("config.json")
                 self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
                 if not any(name.endswith((".safetensors", ".bin")) for name in self._listing):
-                    raise EmbinitError(
+                    raise NotHere(
                         f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set: "
                         f"run `hf download {self.name}` first{self._hint}"
                     )
@@ -115,8 +115,8 @@ class Hub:
                     raise self._nowhere(reason(error)) from None
         return self._listing
 
-    def _nowhere(self, why: str) -> EmbinitError:
-        return EmbinitError(f"{self.name} is no folder here, and the hub cannot be reached: {why}{self._hint}")
+    def _nowhere(self, why: str) -> NotHere:
+        return NotHere(f"{self.name} is no folder here, and the hub cannot be reached: {why}{self._hint}")
 
 
 class _RemoteBytes:
@@ -134,15 +134,13 @@ class _RemoteBytes:
         try:
             with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as answer:
                 if answer.status_code == 200:
-                    raise EmbinitError(
-                        f"{self.name}: the server does not answer ranged reads; download the folder first"
-                    )
+                    raise NotHere(f"{self.name}: the server does not answer ranged reads; download the folder first")
                 if answer.status_code != 206:
-                    raise EmbinitError(f"{self.name}: the server answered {answer.status_code}")
+                    raise NotHere(f"{self.name}: the server answered {answer.status_code}")
                 total = answer.headers.get("Content-Range", "").rpartition("/")[2]
                 self.size = int(total) if total.isdigit() else None
                 return bytes(answer.read())
-        except EmbinitError:
+        except NotHere:
             raise
         except Exception as error:  # whatever the HTTP library of this version raises
-            raise EmbinitError(f"{self.name}: the connection broke ({reason(error)})") from None
+            raise NotHere(f"{self.name}: the connection broke ({reason(error)})") from None

@@ -27,7 +27,8 @@ def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str
         raise EmbinitError(f"{origin} has {others[0]!r} ({type(others[0]).__name__}); tokens are texts")
     repeated = [token for token, count in Counter(listed).items() if count > 1]
     if repeated:
-        raise EmbinitError(f"{origin} has {len(repeated)} repeated tokens, the first is {repeated[0]!r}")
+        how_many = f"{len(repeated)} repeated tokens, the first is" if len(repeated) > 1 else "a repeated token,"
+        raise EmbinitError(f"{origin} has {how_many} {repeated[0]!r}")
     if not listed:
         raise EmbinitError(f"{origin} has no tokens")
     return Vocabulary(listed, None, frozenset(specials) | frozenset(filter(looks_special, listed)), origin)

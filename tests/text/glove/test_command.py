@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -98,6 +99,27 @@ def test_wrong_input_is_one_sentence(text: Path, tmp_path: Path, words: list[str
     assert done.stderr.startswith("embinit: ") and done.stderr.count("\n") == 1
     assert sentence in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "latin", "text.txt.gz"]
+
+
+@pytest.mark.parametrize("checkpoint", ["none", "left", "given up"])
+def test_ctrl_c_names_the_checkpoint_where_one_is_gone_on_from(checkpoint: str, tmp_path: Path) -> None:
+    if checkpoint != "none":
+        (tmp_path / "v.txt.checkpoint").touch()
+    fresh = ["--fresh"] if checkpoint == "given up" else []
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    process = subprocess.Popen(
+        command("-", "-o", tmp_path / "v.txt", *fresh),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **pipes,
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(b"more than a pipe holds\n" * 10_000)  # goes on when the command reads
+    process.send_signal(signal.SIGINT)
+    tail = b"; the same command goes on from the last checkpoint" if checkpoint == "left" else b""
+    assert process.stderr.read() == b"stopped" + tail + b"\n"
+    assert process.wait(timeout=60) == 130
+    process.stdin.close()
 
 
 @pytest.mark.parametrize("library", ["numba", "scipy"])

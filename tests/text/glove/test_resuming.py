@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import signal
 import subprocess
@@ -134,13 +135,20 @@ def test_fresh_starts_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("damage", ["cut", "empty", "other"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "other", "bytes", "array"])
 def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "checkpoint"
     stopped_at(4, path)
     whole = path.read_bytes()
-    path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "other": b"not a checkpoint"}[damage])
-    with pytest.raises(EmbinitError, match=r"the checkpoint .* cannot be read .*; --fresh starts anew"):
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    contents = {
+        "cut": whole[: len(whole) // 2], "empty": b"", "other": b"not a checkpoint", "bytes": bytes(range(256)) * 9,
+        "array": array.getvalue(),
+    }  # fmt: skip
+    path.write_bytes(contents[damage])
+    said = f"^the checkpoint {path} is damaged; remove it, or give --fresh to start anew$"
+    with pytest.raises(EmbinitError, match=said):
         train(TEXT, **SETTINGS, checkpoint=path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -53,8 +54,10 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
             if not differing:
                 position = Position(**head["position"])
                 return Parameters(*(np.ascontiguousarray(stored[name]) for name in Parameters._fields)), position
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise EmbinitError(f"the checkpoint {path} cannot be read ({error}); --fresh starts anew") from None
+    except OSError as error:
+        raise EmbinitError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error):
+        raise EmbinitError(f"the checkpoint {path} is damaged; remove it, or give --fresh to start anew") from None
     raise EmbinitError(
         f"the checkpoint {path} is of an unfinished training with {differing}; "
         "run that again to go on with it, or give --fresh to start anew"
@@ -64,7 +67,7 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
 def clear(out: Path) -> None:
     """Remove the checkpoint of a training that has written `out`, and what killed writes of both have left."""
     beside(out).unlink(missing_ok=True)
-    for path in (out, beside(out)):
+    for path in (out.resolve(), beside(out)):  # a link's file is written where it lies
         for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             part.unlink(missing_ok=True)
 
