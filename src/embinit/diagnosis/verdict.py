@@ -122,7 +122,8 @@ def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinio
     seen, told, kept, taken = _words(basis.host, absorbed)
     if ratio > line["border"]:
         hidden = _hidden(absorbed)
-        text = f"{'positions are absorbed' if hidden else 'rows outweigh the positions'}: {seen}{told}{taken}"
+        what = "positions are absorbed" if hidden else "rows outweigh the positions"
+        text = f"{what}, which costs long sentences most: {seen}{told}{taken}"
         headline = (
             "Standardize these vectors: as they are the model will do worse than with Xavier's random ones, "
             f"for they {'absorb' if hidden else 'outweigh'} the positions."
