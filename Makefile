@@ -15,7 +15,7 @@ results: $(READY)  ## RESULTS.md and its figures from results/
 	$(BIN)/python -m embinit.reports.results results RESULTS.md
 
 test: $(READY)  ## the tests, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -q -m "not long"
+	$(BIN)/python -m pytest -q -m "not long" -n 2 --dist loadfile
 
 test-all: $(READY) $(PEERS)  ## also what is long, or needs peers that are installed for it
 	EMBINIT_FUZZ=10000 $(BIN)/python -m pytest -q
