@@ -35,9 +35,10 @@ def command(
 
     embinit collect results/*.results.json
     """
-    from embinit.cli.console import console, counted, print_json, working
+    from embinit.cli.console import console, print_json, working
     from embinit.experiments.collecting import collect, take
     from embinit.reports.compact import read_compact
+    from embinit.reports.words import plural
 
     small = [source for source in sources if source.suffix == ".json"]
     found = []
@@ -53,5 +54,5 @@ def command(
     if json:
         print_json({"taken": taken, "already": already, "failed": failed})
         return
-    text = f"{counted(len(taken), 'run')} taken in, {already:,} were there"
+    text = f"{plural(len(taken), 'run')} taken in, {already:,} were there"
     console().print(f"{text}{f', {failed:,} had failed' if failed else ''}: {runs}", markup=False, soft_wrap=True)

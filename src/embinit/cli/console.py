@@ -58,11 +58,6 @@ def number(value: float) -> str:
     return "0" if abs(value) < 5e-7 else f"{value:.3g}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number of things: 1 run, 1,200 runs."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def table(*headers: str, right_from: int = 1) -> Table:
     """Return a plain table whose columns from `right_from` on hold numbers."""
     from rich.table import Table

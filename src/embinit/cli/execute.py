@@ -55,7 +55,8 @@ def executed(jobs: Path, out: Path, device: str, members: int | None, workers: i
 
 def report(summary: Summary, out: Path, json: bool, again: str) -> None:
     """Print what became of the jobs, and leave with the code that says so: 0, 1 for failures, 130 for stopped."""
-    from embinit.cli.console import console, counted, print_json
+    from embinit.cli.console import console, print_json
+    from embinit.reports.words import plural
 
     if json:
         print_json(
@@ -69,13 +70,13 @@ def report(summary: Summary, out: Path, json: bool, again: str) -> None:
         )
     else:
         screen = console()
-        parts = [f"{counted(len(summary.written), 'run')} done now", f"{summary.already:,} were there"]
+        parts = [f"{plural(len(summary.written), 'run')} done now", f"{summary.already:,} were there"]
         parts += [f"{len(summary.elsewhere):,} left to another process"] if summary.elsewhere else []
         parts += [f"{len(summary.failed):,} failed"] if summary.failed else []
         screen.print(f"{', '.join(parts)}: {out}", markup=False, soft_wrap=True)
         for reason in dict.fromkeys(summary.failed.values()):
             count = sum(one == reason for one in summary.failed.values())
-            screen.print(f"failed, {counted(count, 'run')}: {reason}", markup=False, soft_wrap=True)
+            screen.print(f"failed, {plural(count, 'run')}: {reason}", markup=False, soft_wrap=True)
         if summary.stopped:
             screen.print(f"stopped; to go on: {again}", markup=False, soft_wrap=True)
     if summary.stopped:

@@ -185,8 +185,9 @@ def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
 
 
 def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str, int] | None) -> None:
-    from embinit.cli.console import counted, hanging, number, table
+    from embinit.cli.console import hanging, number, table
     from embinit.diagnosis.verdict import percent
+    from embinit.reports.words import plural
 
     screen.print()
     now, after = diagnosis.absorption, diagnosis.after
@@ -211,7 +212,7 @@ def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str
     shape = diagnosis.geometry
     facts = (
         f"mean cosine {shape.mean_cosine:.2f}, {shape.effective_dim:.0f} of {diagnosis.dim} dimensions used, "
-        f"widest direction {percent(shape.top_share)}, {counted(len(shape.outlier_dimensions), 'outlier dimension')}, "
+        f"widest direction {percent(shape.top_share)}, {plural(len(shape.outlier_dimensions), 'outlier dimension')}, "
         f"{shape.zero_rows:,} zero and {shape.duplicate_rows:,} duplicate rows"
     )
     screen.print(hanging([("[dim]shape[/]", facts)]))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.cli.console import console, counted, table
+from embinit.cli.console import console, table
 from embinit.experiments.watching import Watch
+from embinit.reports.words import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +62,7 @@ class Progress(Watch):
         self._training[group.name] = _Training(group, told=time.monotonic())
         if self._live is None:
             together = " side by side" if len(group.jobs) > 1 else " begins"
-            self.said(f"{named(group)}: {counted(len(group.jobs), 'run')}{together}")
+            self.said(f"{named(group)}: {plural(len(group.jobs), 'run')}{together}")
 
     def moment(self, group: Group, moment: Any) -> None:
         """Hear how far a group is."""
@@ -77,7 +78,7 @@ class Progress(Watch):
         """Hear that a group's folders are written."""
         self._training.pop(group.name, None)
         self._done += len(folders)
-        self.said(f"{named(group)}: {counted(len(folders), 'run')} done, {self._done} of {self._runs}")
+        self.said(f"{named(group)}: {plural(len(folders), 'run')} done, {self._done} of {self._runs}")
 
     def failed(self, group: Group, reason: str) -> None:
         """Hear that a group failed."""
@@ -96,7 +97,7 @@ class Progress(Watch):
         lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
         for known in list(self._training.values()):
             far = _far(known.moment) if known.moment is not None else "beginning"
-            lines.append(Text(f"{named(known.group)}: {counted(len(known.group.jobs), 'run')}, {far}"))
+            lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {far}"))
             if known.records:
                 lines.append(_records(known))
         return Lines(*lines)

@@ -160,12 +160,13 @@ def _on_ray(
 
 def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
     """Print what would run."""
-    from embinit.cli.console import console, counted, print_json
+    from embinit.cli.console import console, print_json
     from embinit.cli.lines import lines_table, not_run
     from embinit.cli.progress import clock
     from embinit.experiments.cost import likely_device
     from embinit.experiments.overview import estimate, lines_of, state_of
     from embinit.experiments.planning import jobs_of, specs_of
+    from embinit.reports.words import plural
 
     state = state_of(runs)
     lines = [line for one in resolved.experiments for line in lines_of(one, runs, state)]
@@ -181,12 +182,12 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
     screen.print(
-        f"{counted(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
+        f"{plural(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
     )
     if guess.runs:
         room = f"{guess.memory / 1e9:.1f} GB"
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {counted(guess.groups, 'group')}, up to {room}",
+            f"estimated on {chosen}: {clock(guess.seconds)} in {plural(guess.groups, 'group')}, up to {room}",
             markup=False,
         )
     for note in _notes(resolved):
@@ -223,7 +224,8 @@ def _end_with_damaged(resolved: Resolved) -> None:
 
 
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:
-    from embinit.cli.console import console, counted, print_json
+    from embinit.cli.console import console, print_json
+    from embinit.reports.words import plural
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
@@ -231,7 +233,7 @@ def _planned(path: Path, todo: int, done: int, json: bool) -> None:
         return
     screen = console()
     screen.print(
-        f"{counted(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
+        f"{plural(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
     )
     screen.print(f"there: embinit execute {path.name} --out runs; back here: embinit collect FOLDER", markup=False)
 

@@ -23,9 +23,10 @@ def command(
 
     embinit status experiments/demo.toml
     """
-    from embinit.cli.console import console, counted, print_json
+    from embinit.cli.console import console, print_json
     from embinit.cli.lines import lines_table, not_run
     from embinit.experiments.overview import lines_of, stale, state_of
+    from embinit.reports.words import plural
 
     experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
     state = state_of(runs)
@@ -50,24 +51,24 @@ def command(
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(done):,} of {counted(len(keys), 'run')} done", markup=False)
+    screen.print(f"{len(done):,} of {plural(len(keys), 'run')} done", markup=False)
     for by in dict.fromkeys(owner for owner, _ in state.running.values()):
         own = [how for owner, how in state.running.values() if owner == by]
-        screen.print(f"running: {counted(len(own), 'run')} by {by}, {own[0]}", markup=False)
+        screen.print(f"running: {plural(len(own), 'run')} by {by}, {own[0]}", markup=False)
     if state.stopped:
         far = next(iter(state.stopped.values()))
         screen.print(
-            f"stopped: {counted(len(state.stopped), 'run')}, {far}; `embinit run` goes on from there", markup=False
+            f"stopped: {plural(len(state.stopped), 'run')}, {far}; `embinit run` goes on from there", markup=False
         )
     for reason in dict.fromkeys(state.failed.values()):
         failed = [key for key, why in state.failed.items() if why == reason]
         screen.print(
-            f"failed: {counted(len(failed), 'run')} ({failed[0]}{' ...' * (len(failed) > 1)}): {reason}",
+            f"failed: {plural(len(failed), 'run')} ({failed[0]}{' ...' * (len(failed) > 1)}): {reason}",
             markup=False,
             soft_wrap=True,
         )
     if unnamed:
         screen.print(
-            f"stale: {counted(len(unnamed), 'run')} that these files do not name; `embinit clean` removes what is stale",
+            f"stale: {plural(len(unnamed), 'run')} that these files do not name; `embinit clean` removes what is stale",
             markup=False,
         )
