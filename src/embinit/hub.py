@@ -13,6 +13,10 @@ from embinit.errors import NotHere, require
 _PATIENCE = 5
 
 
+class NoSuchFile(NotHere):
+    """The repository is there and has no such file; offline, the cache has none."""
+
+
 def library(purpose: str) -> Any:
     """Return the hub's library, whose warnings of retries are not for the screen."""
     hub = require("huggingface_hub", "hf", purpose)
@@ -63,9 +67,10 @@ def download(
     try:
         return Path(hub.hf_hub_download(repository, file, repo_type=kind, revision=revision, local_files_only=cached))
     except errors.LocalEntryNotFoundError:
-        raise NotHere(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
+        kind_of = NotHere if cached else NoSuchFile
+        raise kind_of(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
     except errors.EntryNotFoundError:
-        raise NotHere(f"{repository} has no file {file} on the hub") from None
+        raise NoSuchFile(f"{repository} has no file {file} on the hub") from None
     except errors.RepositoryNotFoundError:
         raise NotHere(f"{repository} is neither here nor on the hub (or it is private)") from None
     except Exception as error:  # whatever the HTTP library of this version raises

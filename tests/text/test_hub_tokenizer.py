@@ -54,3 +54,28 @@ def test_data_set_and_tokenizer_come_by_id_and_then_from_the_cache(tmp_path: Pat
     again = prepared(served, tmp_path, *asked, HF_HUB_OFFLINE="1")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["new"] is False
+
+
+def test_a_model_with_sentencepiece_alone_comes_by_id_too(tmp_path: Path) -> None:
+    import sentencepiece
+
+    (tmp_path / "text").write_text(lines([*GERMAN, *ENGLISH] * 20))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"), model_prefix=str(tmp_path / "m"), vocab_size=200, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    rows = lines([json.dumps({"de": de, "en": en}) for de, en in zip(GERMAN, ENGLISH, strict=True)]).encode()
+    files = {f"datasets/bentrevett/multi30k/{name}.jsonl": rows for name in ("train", "val", "test")}
+    files["org/pieces/spiece.model"] = (tmp_path / "m.model").read_bytes()
+    files["org/other/config.json"] = b"{}"
+    asked = ("--data", "bentrevett/multi30k", "--tokenizer", "org/pieces")
+    with serving(Served(files=files)) as served:
+        done = prepared(served, tmp_path, *asked)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["splits"]["train"]["sides"]["source"]["unknown"] == 0
+        missing = prepared(served, tmp_path, "--data", "hub", "--tokenizer", "org/other")
+        assert missing.returncode == 2
+        assert "org/other has no file tokenizer.json on the hub" in missing.stderr
+    again = prepared(served, tmp_path, *asked, HF_HUB_OFFLINE="1")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["new"] is False

@@ -3,9 +3,11 @@
 import importlib
 
 import pytest
+import sentencepiece
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from embinit.errors import EmbinitError, MissingExtra
+from embinit.text.token_files import read_tokens
 from embinit.text.tokenizers import subword, tokenizer
 
 from ..sources.folders import sentencepiece_model
@@ -55,6 +57,56 @@ def test_a_wordpiece_list(tmp_path):
     assert subword(tmp_path / "vocab.txt")("The cats") == ["The", "cat", "##s"]
 
 
+# ---------------------------------------------------------------- SentencePiece
+
+TEXT = ["the cat sat on the mat", "Die Katzen saßen auf der Matte.", "a  b ", "", "日 ﬁ Ⅳ", "x\u00a0y"]
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe", "bytes"])
+def trained(request, tmp_path_factory):
+    """A folder with a SentencePiece model alone, as mT5's is, and the library's own view of it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "text").write_text("".join(f"{line}\n" for line in TEXT[:2] * 40))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text"), model_prefix=str(folder / "spiece"), vocab_size=300, hard_vocab_limit=False,
+        model_type="bpe" if request.param == "bpe" else "unigram", byte_fallback=request.param == "bytes",
+        minloglevel=2,
+    )  # fmt: skip
+    return folder, sentencepiece.SentencePieceProcessor(model_file=str(folder / "spiece.model"))
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_sentencepiece_model_splits_as_its_own_library_does(what, trained):
+    folder, library = trained
+    found = split(str(folder / "spiece.model" if what == "file" else folder), *TEXT)
+    assert found == [[library.id_to_piece(i) for i in library.encode(line)] for line in TEXT]
+    assert found[0][0].startswith("▁")
+    assert found[3] == []
+    assert subword(folder)(TEXT[1]) == found[1]
+
+
+def test_what_a_sentencepiece_model_does_not_know_is_one_token_of_its_vocabulary(trained):
+    folder, library = trained
+    tokens = set(read_tokens(folder / "spiece.model").tokens)
+    assert all(piece in tokens for line in split(str(folder), *TEXT) for piece in line)
+    unknown = subword(folder)("日")
+    assert unknown == (["▁", "<0xE6>", "<0x97>", "<0xA5>"] if library.is_byte(library["<0xE6>"]) else ["▁", "<unk>"])
+
+
+def test_a_folder_with_both_is_read_by_its_tokenizer_json(trained, saved, tmp_path):
+    folder, _ = trained
+    (tmp_path / "spiece.model").write_bytes((folder / "spiece.model").read_bytes())
+    assert subword(tmp_path)("the cats") == ["the", "cat", "##s"]
+    saved.unlink()
+    assert subword(tmp_path)("the cats") == subword(folder)("the cats")
+
+
+def test_a_sentencepiece_model_of_any_name_in_a_folder(trained, tmp_path):
+    folder, _ = trained
+    (tmp_path / "source.spm").write_bytes((folder / "spiece.model").read_bytes())
+    assert subword(tmp_path)("the cats") == subword(folder)("the cats")
+
+
 # ---------------------------------------------------------------- errors
 
 
@@ -76,12 +128,12 @@ def test_spacy_needs_a_language():
         tokenizer("spacy")
 
 
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_sentencepiece_model_cannot_split_text(what, tmp_path):
-    path = tmp_path / "spiece.model"
-    path.write_bytes(sentencepiece_model([("<unk>", 2), ("▁the", 1)]))
-    with pytest.raises(EmbinitError, match=r"is a SentencePiece model.*give a folder with the tokenizer\.json"):
-        tokenizer(str(path if what == "file" else tmp_path))
+@pytest.mark.parametrize("data", [b"", b"\n", b"no model", sentencepiece_model([("▁the", 1)])[:-1]])
+def test_a_file_that_is_no_sentencepiece_model(data, tmp_path, capfd):
+    (tmp_path / "spiece.model").write_bytes(data)
+    with pytest.raises(EmbinitError, match=r"spiece\.model is no SentencePiece model that can be read$"):
+        tokenizer(str(tmp_path))
+    assert capfd.readouterr().err == ""
 
 
 def test_an_unknown_language():
@@ -90,7 +142,7 @@ def test_an_unknown_language():
 
 
 def test_a_folder_without_a_tokenizer(tmp_path):
-    with pytest.raises(EmbinitError, match=r"holds no tokenizer\.json and no vocab\.txt"):
+    with pytest.raises(EmbinitError, match=r"holds no tokenizer\.json, no vocab\.txt and no SentencePiece model"):
         tokenizer(str(tmp_path))
 
 
@@ -110,14 +162,20 @@ def test_an_odd_configuration_is_an_error(tmp_path):
         tokenizer(str(tmp_path))
 
 
-@pytest.mark.parametrize(("module", "extra"), [("spacy", "spacy"), ("tokenizers", "hf")])
-def test_a_missing_extra_gives_the_line_that_installs_it(module, extra, saved, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "extra", "name"),
+    [("spacy", "spacy", ""), ("tokenizers", "hf", "tokenizer.json"), ("sentencepiece", "hf", "spiece.model")],
+)
+def test_a_missing_extra_gives_the_line_that_installs_it(module, extra, name, tmp_path, monkeypatch):
+    if name:
+        (tmp_path / name).write_bytes(b"{}")
+
     def absent(name: str, package: str | None = None):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(MissingExtra, match=rf"needs {module}: pip install 'embinit\[{extra}\]'"):
-        tokenizer("spacy:en" if module == "spacy" else str(saved))
+        tokenizer(str(tmp_path / name) if name else "spacy:en")
 
 
 def test_an_extra_that_is_broken_inside_is_not_called_missing(monkeypatch):

@@ -12,17 +12,16 @@ from embinit.errors import EmbinitError
 from embinit.text import sentencepiece
 from embinit.text.markers import looks_special
 
-#: Endings of SentencePiece models.
+#: Endings of SentencePiece models, and what they are called in a checkpoint's folder.
 SENTENCEPIECE_ENDINGS = (".model", ".spm")
+SENTENCEPIECE_FILES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 _LARGEST_ID = 10_000_000
 #: Files of a checkpoint folder that hold its tokens, best first.
 FOLDER_FILES = (
     "tokenizer.json",
     "vocab.txt",
     "vocab.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
+    *SENTENCEPIECE_FILES,
     "tokens.json",
 )
 
@@ -33,7 +32,7 @@ class TokenTable:
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: the whole tokenizer, for splitting text; only a tokenizer.json or a WordPiece list has it
+    #: the whole tokenizer, by which missing words are composed; only a tokenizer.json or a WordPiece list has it
     tokenizer: Path | None = None
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers by name: white space, spaCy's rules, any Hugging Face tokenizer on disk."""
+"""Tokenizers by name: white space, spaCy's rules, any Hugging Face tokenizer or SentencePiece model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.hub import download
-from embinit.text.token_files import SENTENCEPIECE_ENDINGS, read_map
+from embinit.hub import NoSuchFile, download
+from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 
@@ -34,7 +34,7 @@ def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
         return _subwords(path)
     if _HUB_ID.fullmatch(spec):
         repository, _, revision = spec.partition("@")
-        return _subwords(download(repository, "tokenizer.json", revision or None, "model"))
+        return _subwords(_from_hub(repository, revision or None))
     names = (*also, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
@@ -54,42 +54,65 @@ def _spacy(language: str) -> Tokenizer:
 
 def subword(path: Path) -> Callable[[str], list[str]]:
     """Return a function from text to pieces, without special tokens, for a tokenizer's file or folder."""
-    loaded = _hugging_face(path)
-    pieces = _pieces(loaded)
-    return lambda text: [pieces[i] for i in loaded.encode(text, add_special_tokens=False).ids]
+    split = _splitter(path)
+    return lambda text: split([text])[0]
 
 
 def _subwords(path: Path) -> Tokenizer:
-    """Return a tokenizer that encodes many lines at once, which the library does on all cores."""
-    loaded = _hugging_face(path)
-    pieces = _pieces(loaded)
+    """Return a tokenizer that splits many lines at once, which the libraries do on all cores."""
+    split = _splitter(path)
 
     def tokenize(lines: Iterable[str]) -> Iterator[list[str]]:
         stream = iter(lines)
         while batch := list(islice(stream, _BATCH)):
-            for encoding in loaded.encode_batch(batch, add_special_tokens=False):
-                yield [pieces[i] for i in encoding.ids]
+            yield from split(batch)
 
     return tokenize
 
 
-def _pieces(loaded: Any) -> dict[int, str]:
-    """Return the piece of each id; an encoding's own `tokens` would show unknown text as it is written."""
-    return {i: piece for piece, i in loaded.get_vocab(with_added_tokens=True).items()}
+def _splitter(path: Path) -> Callable[[list[str]], list[list[str]]]:
+    file = _file_of(path)
+    return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _hugging_face(file)
 
 
-def _hugging_face(path: Path) -> Any:
+def _file_of(path: Path) -> Path:
+    """Return the file that splits text: this one, or a folder's tokenizer.json, vocab.txt or SentencePiece model."""
+    if not path.is_dir():
+        return path
+    spm = sorted(entry.name for entry in path.iterdir() if entry.suffix in SENTENCEPIECE_ENDINGS)
+    known = ("tokenizer.json", "vocab.txt", *SENTENCEPIECE_FILES)
+    inside = [path / name for name in (*known, *spm[:1]) if (path / name).is_file()]
+    if not inside:
+        raise EmbinitError(f"{path} holds no tokenizer.json, no vocab.txt and no SentencePiece model")
+    return inside[0]
+
+
+def _from_hub(repository: str, revision: str | None) -> Path:
+    """Return the file of a hub's model that splits text: tokenizer.json, or else its SentencePiece model."""
+    try:
+        return download(repository, "tokenizer.json", revision, "model")
+    except NoSuchFile as missing:
+        for name in SENTENCEPIECE_FILES:
+            try:
+                return download(repository, name, revision, "model")
+            except NoSuchFile:
+                continue
+        raise missing from None
+
+
+def _hugging_face(path: Path) -> Callable[[list[str]], list[list[str]]]:
+    loaded = _loaded(path)
+    # An encoding's own `tokens` would show unknown text as it is written.
+    pieces = {i: piece for piece, i in loaded.get_vocab(with_added_tokens=True).items()}
+
+    def split(lines: list[str]) -> list[list[str]]:
+        return [[pieces[i] for i in one.ids] for one in loaded.encode_batch(lines, add_special_tokens=False)]
+
+    return split
+
+
+def _loaded(path: Path) -> Any:
     library = require("tokenizers", "hf", "a sub-word tokenizer")
-    if _is_sentencepiece(path):
-        raise EmbinitError(
-            f"{path} is a SentencePiece model, whose tokens can be read but which cannot split text here; "
-            "give a folder with the tokenizer.json of the same model"
-        )
-    if path.is_dir():
-        inside = [path / name for name in ("tokenizer.json", "vocab.txt") if (path / name).is_file()]
-        if not inside:
-            raise EmbinitError(f"{path} holds no tokenizer.json and no vocab.txt")
-        path = inside[0]
     try:
         if path.suffix == ".json":
             loaded = library.Tokenizer.from_file(str(path))
@@ -103,12 +126,14 @@ def _hugging_face(path: Path) -> Any:
         raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
 
 
-def _is_sentencepiece(path: Path) -> bool:
-    """Return whether this is a SentencePiece file, or a folder that has no other tokenizer."""
-    if not path.is_dir():
-        return path.suffix in SENTENCEPIECE_ENDINGS
-    names = {entry.name for entry in path.iterdir()}
-    return not names & {"tokenizer.json", "vocab.txt"} and any(n.endswith(SENTENCEPIECE_ENDINGS) for n in names)
+def _sentencepiece(path: Path) -> Callable[[list[str]], list[list[str]]]:
+    library = require("sentencepiece", "hf", f"splitting text by {path.name}")
+    try:
+        loaded = library.SentencePieceProcessor(model_file=str(path))
+    except (OSError, RuntimeError):  # its message is a line of its own source code
+        raise EmbinitError(f"{path} is no SentencePiece model that can be read") from None
+    pieces = loaded.id_to_piece(list(range(loaded.get_piece_size())))
+    return lambda lines: [[pieces[i] for i in ids] for ids in loaded.encode(lines)]
 
 
 def _wordpiece(path: Path) -> Any:
