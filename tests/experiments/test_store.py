@@ -232,6 +232,10 @@ def test_a_run_that_is_not_what_it_says_is_not_taken(made: Made, tmp_path: Path)
     (tmp_path / "cut" / path.name / "scores.json").write_text("[]")
     with pytest.raises(EmbinitError, match="is damaged"):
         collect(tmp_path / "cut", tmp_path / "runs")
+    with tarfile.open(tmp_path / "runs.tgz", "w:gz") as tar:
+        tar.add(tmp_path / "cut", "runs")
+    with pytest.raises(EmbinitError, match=f"^{tmp_path / 'runs.tgz'}: {path.name}/?.* is damaged"):
+        collect(tmp_path / "runs.tgz", tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import re
 import shutil
 import tarfile
@@ -43,7 +44,10 @@ def collect(source: Path, runs: Path) -> Collected:
         raise EmbinitError(f"no such file or folder: {source}")
     with tempfile.TemporaryDirectory(prefix="embinit-collect-") as folder:
         _unpack(source, Path(folder))
-        return _from_folder(Path(folder), runs, source)
+        try:
+            return _from_folder(Path(folder), runs, source)
+        except EmbinitError as error:  # what is wrong is in the archive, and not where it was unpacked
+            raise EmbinitError(str(error).replace(f"{folder}{os.sep}", f"{source}: ")) from None
 
 
 def take(results: Iterable[Result], runs: Path) -> Collected:
