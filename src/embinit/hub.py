@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,10 +12,24 @@ from embinit.errors import NotHere, require
 
 #: Seconds in which the hub must have answered once.
 _PATIENCE = 5
+_ID = re.compile(r"[\w-][\w.-]*(?P<name>/[\w.-]+)?(@[\w./-]+)?")
+_FILE = re.compile(r"\.(txt|vec|bin|gz|bz2|xz|zip|npy|npz|safetensors|json|model|spm|kv|pt|csv|tsv)$", re.IGNORECASE)
 
 
 class NoSuchFile(NotHere):
     """The repository is there and has no such file; offline, the cache has none."""
+
+
+def is_id(text: str, owned: bool = True) -> bool:
+    """Return whether this may be a repository's id, OWNER/NAME or OWNER/NAME@REVISION, and is not the name of a file.
+
+    Models of old have a NAME alone, which counts unless they are to be `owned`.
+
+    >>> is_id("google/mt5-base"), is_id("glove/glove.6B.50d.txt"), is_id("t5-small"), is_id("t5-small", owned=False)
+    (True, False, False, True)
+    """
+    found = _ID.fullmatch(text)
+    return found is not None and bool(found["name"] or not owned) and not _FILE.search(text)
 
 
 def library(purpose: str) -> Any:

@@ -56,16 +56,18 @@ def task_data(name: str) -> TaskData:
 
 
 def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
-    """Return a data set from a folder, whichever known layout it is in; `pair` is `SOURCE-TARGET`."""
+    """Return a data set from a folder, each split in whichever known layout it is there; `pair` is `SOURCE-TARGET`."""
     data = task_data(name)
     if not folder.is_dir():
         raise NotHere(f"no such folder: {folder}")
     sides = _sides(data, pair)
+    found: _Found = {}
     for layout in data.layouts:
         for names in _namings(sides):
-            files = _files(layout, folder, names)
-            if files:
-                return _read(data, layout, files, sides)
+            for split, groups in _files(layout, folder, names).items():
+                found.setdefault(split, (layout, groups))
+    if found:
+        return _read(data, found, sides)
     wanted = ", ".join(
         sorted({pattern for layout in data.layouts for s in _SPLITS for pattern in layout.get(s, [])})[:6]
     )
@@ -79,18 +81,23 @@ def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: 
         raise EmbinitError(f"{name} is not on the hub; give its folder")
     sides = _sides(data, pair)
     a, b = sides or ("", "")
-    files: _Files = {
-        split: [(download(data.hub["id"], data.hub[split].format(a=a, b=b), data.hub.get("revision")),)]
+    found: _Found = {
+        split: (
+            {"form": "table"},
+            [(download(data.hub["id"], data.hub[split].format(a=a, b=b), data.hub.get("revision")),)],
+        )
         for split in _SPLITS
         if split in data.hub
     }
-    return _read(data, {"form": "table"}, files, sides)
+    return _read(data, found, sides)
 
 
 # ---------------------------------------------------------------- which files
 
 #: split -> groups of files that are read one after another; the files of a group go side by side
 _Files = dict[str, list[tuple[Path, ...]]]
+#: split -> the layout that it is in, and its files
+_Found = dict[str, tuple[dict[str, Any], list[tuple[Path, ...]]]]
 
 
 def _sides(data: TaskData, pair: str | None) -> tuple[str, ...]:
@@ -131,9 +138,10 @@ def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Fil
 # ---------------------------------------------------------------- reading
 
 
-def _read(data: TaskData, layout: dict[str, Any], files: _Files, sides: tuple[str, ...]) -> Corpus:
+def _read(data: TaskData, found: _Found, sides: tuple[str, ...]) -> Corpus:
     splits: dict[str, Split] = {}
-    for split, groups in files.items():
+    for split in (split for split in _SPLITS if split in found):
+        layout, groups = found[split]
         reading = Reading()
         rows = (row for group in groups for row in _rows(layout, group, sides, reading))
         translation = data.task == "translation"

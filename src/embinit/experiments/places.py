@@ -10,9 +10,9 @@ from pathlib import Path
 from embinit.errors import EmbinitError
 from embinit.experiments.draft import Draft, DraftBlock
 from embinit.experiments.fields import GloveSettings, SourceSettings, TaskSettings
+from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
-_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w./-]+)?")
 _WORDS = re.compile(r"whitespace|spacy(:\w+)?")
 _GENERATED = ("captions", "captions-labelled")
 
@@ -52,7 +52,7 @@ def vectors_at(path: str, where: Places, beside: Path) -> str | None:
         except EmbinitError:
             return None
         return path
-    return path if _HUB_ID.fullmatch(name) and not Path(name).is_absolute() else None
+    return path if is_id(name) else None
 
 
 def tokenizers_at(spec: str, where: Places, beside: Path) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from embinit.errors import EmbinitError, closest
 from embinit.files import compression
+from embinit.hub import is_id
 from embinit.sources.arrays import read_npy, read_npz, read_object, read_safetensors
 from embinit.sources.catalogue import fetched_path, is_name
 from embinit.sources.checkpoint import read_checkpoint
@@ -20,11 +20,6 @@ from embinit.sources.sniff import sniff
 from embinit.sources.text import read_text
 from embinit.sources.word2vec import read_word2vec
 from embinit.types import Embeddings
-
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
-_FILE_ENDINGS = re.compile(
-    r"\.(txt|vec|bin|gz|bz2|xz|zip|npy|npz|safetensors|json|model|kv|pt|csv|tsv)$", re.IGNORECASE
-)
 
 
 def load(
@@ -74,7 +69,7 @@ def load(
         raise EmbinitError(f"cannot read {name}: {error.strerror or error}") from None
     except RuntimeError as error:  # `~nobody`
         raise EmbinitError(f"cannot read {name}: {error}") from None
-    if isinstance(source, str) and _HUB_ID.fullmatch(name) and not _FILE_ENDINGS.search(name):
+    if isinstance(source, str) and is_id(name, owned=False):
         return read_checkpoint(Hub(name, _beside(path)), detail or None, ask)
     raise EmbinitError(f"no such file: {name}{_beside(path)}")
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.hub import NoSuchFile, download
+from embinit.hub import NoSuchFile, download, is_id
 from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 
 _BATCH = 1000
-_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w./-]+)?")
 
 
 def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
@@ -32,7 +30,7 @@ def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
     path = Path(spec)
     if path.exists():
         return _subwords(path)
-    if _HUB_ID.fullmatch(spec):
+    if is_id(spec):
         repository, _, revision = spec.partition("@")
         return _subwords(_from_hub(repository, revision or None))
     names = (*also, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
