@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
+from embinit.reports.compact import read_compact
 from embinit.reports.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure
 from embinit.reports.marks import Mark
 from embinit.reports.summary import summarize
@@ -44,9 +45,9 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     summary = summarize(made.experiment(made.block()), made.results(made.block()))
     (part,) = summary.parts
     with pytest.raises(EmbinitError, match=r"must end in one of \.svg"):
-        curves_figure(part, tmp_path / "x.jpeg", summary.series)
+        curves_figure(part, tmp_path / "x.jpeg", summary.colors)
     with pytest.raises(EmbinitError, match="did you mean 'validation loss'"):
-        curves_figure(part, tmp_path / "x.svg", summary.series, "valid loss")
+        curves_figure(part, tmp_path / "x.svg", summary.colors, "valid loss")
     with pytest.raises(EmbinitError, match="sweeps nothing"):
         sweep_figure(part, tmp_path / "x.svg")
 
@@ -122,3 +123,20 @@ def test_pictures_that_no_longer_belong_are_removed_and_nothing_else(tmp_path: P
     assert [path.name for path in gone] == ["made-2-curves.svg", "old-13-sweep.svg"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(stay)
     assert remove_others(tmp_path / "absent", []) == []
+
+
+RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*.results.json"))
+STARTS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name)
+def test_a_start_has_one_colour_in_every_report_and_no_two_have_the_same(path: Path) -> None:
+    summary = read_compact(path).summary()
+    colors = summary.colors
+    assert {name: place for name, place in colors.items() if name in STARTS} == {
+        name: STARTS.index(name) for name in colors if name in STARTS
+    }
+    assert len(set(colors.values())) == len(colors)
+    if summary.baseline in colors:
+        assert next(iter(colors)) == summary.baseline
+        assert summary.baseline in STARTS or colors[summary.baseline] == 0

@@ -92,7 +92,7 @@ def test_only_the_pages_own_script_may_run() -> None:
 def test_the_data_of_the_charts_is_whole() -> None:
     read = Reader(page(summary()))
     content = json.loads(next(said for tag, said in read.texts if tag == "script"))
-    assert content["series"][0] == "xavier"
+    assert content["colors"]["xavier"] == 0
     (first, _second, third) = content["parts"]
     assert set(first["curves"]) >= {"validation BLEU", "validation loss"}
     assert len(first["curves"]["validation BLEU"]) == 4

@@ -40,11 +40,11 @@ def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
     return {
         place: tuple(f"{stem}-{place}-{kind}.{form}" for kind in kinds)
         for place, part in enumerate(summary.parts, 1)
-        if (kinds := _kinds(part, summary.series))
+        if (kinds := _kinds(part, summary.colors))
     }
 
 
-def _kinds(part: Part, series: tuple[str, ...]) -> dict[str, Callable[[Path, Sequence[Mark]], None]]:
+def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[Mark]], None]]:
     """Return the pictures of a block, each with what writes it."""
     made: dict[str, Callable[[Path, Sequence[Mark]], None]] = {}
     if not is_run(part):
@@ -52,9 +52,9 @@ def _kinds(part: Part, series: tuple[str, ...]) -> dict[str, Callable[[Path, Seq
     if part.sweep is not None and part.sweep.lines:
         made["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
     elif any(part.curves.values()):
-        made["curves"] = lambda path, _: curves_figure(part, path, series)
+        made["curves"] = lambda path, _: curves_figure(part, path, colors)
     if length_note(part.rows, part.metric.split):
-        made["lengths"] = lambda path, _: lengths_figure(part, path, series)
+        made["lengths"] = lambda path, _: lengths_figure(part, path, colors)
     return made
 
 
@@ -65,7 +65,7 @@ def figures(
     made = []
     for place, named in names(summary, form).items():
         part = summary.parts[place - 1]
-        for name, write in zip(named, _kinds(part, summary.series).values(), strict=True):
+        for name, write in zip(named, _kinds(part, summary.colors).values(), strict=True):
             made.append(folder / name)
             write(made[-1], (marks or {}).get((summary.name, part.name), ()))
     return made
@@ -79,7 +79,7 @@ def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
     return gone
 
 
-def curves_figure(part: Part, path: Path, series: tuple[str, ...], history: str = "") -> None:
+def curves_figure(part: Part, path: Path, colors: Mapping[str, int], history: str = "") -> None:
     """Write a history over epochs, the mean over seeds with a band of one σ to each side; the first history by default.
 
     Settings have a panel each, with the same axes.
@@ -97,7 +97,7 @@ def curves_figure(part: Part, path: Path, series: tuple[str, ...], history: str 
             from matplotlib.ticker import MaxNLocator
 
             for curve in listed[:_LINES]:
-                color, dash = _look(curve.series, series)
+                color, dash = _look(curve.series, colors)
                 axes.plot(curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, label=curve.series)
                 band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
                         if low is not None and high is not None]  # fmt: skip
@@ -160,7 +160,7 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
     _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
 
 
-def lengths_figure(part: Part, path: Path, series: tuple[str, ...]) -> None:
+def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
     """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
     found = [one for one in by_length(part.rows, part.metric.split) if any(line.base for line in one.lines)]
     if not found:
@@ -172,7 +172,7 @@ def lengths_figure(part: Part, path: Path, series: tuple[str, ...]) -> None:
             axes.axhline(0, color=_INK, linewidth=1)
             held = [line for line in one.lines if line.base][:_LINES]
             for number, line in enumerate(held):
-                color, dash = _look(line.series, series)
+                color, dash = _look(line.series, colors)
                 told = [(lows.index(at[0]), point) for at, point in zip(one.bounds, line.points, strict=True) if point]
                 axes.errorbar(
                     [x + 0.05 * (number - (len(held) - 1) / 2) for x, _ in told],
@@ -191,9 +191,9 @@ def lengths_figure(part: Part, path: Path, series: tuple[str, ...]) -> None:
     _write(path, part.name, panels, axes)
 
 
-def _look(name: str, series: tuple[str, ...]) -> tuple[str, Any]:
+def _look(name: str, colors: Mapping[str, int]) -> tuple[str, Any]:
     """Return the colour and dash of a series."""
-    turn, place = divmod(series.index(name) if name in series else 0, len(COLORS))
+    turn, place = divmod(colors.get(name, 0), len(COLORS))
     return COLORS[place], _DASHES[turn % len(_DASHES)]
 
 

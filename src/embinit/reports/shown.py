@@ -57,7 +57,7 @@ def trimmed(summary: Summary) -> Summary:
         summary,
         parts=parts,
         caveats=caveats(parts),
-        series=tuple(name for name in summary.series if name in series),
+        colors={name: place for name, place in summary.colors.items() if name in series},
     )
 
 

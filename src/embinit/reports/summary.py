@@ -48,7 +48,7 @@ def summarize(
         caveats=caveats(parts),
         notes=tuple(experiment.notes),
         recipes=_recipes(experiment),
-        series=_series(parts, experiment.baseline),
+        colors=_colors(parts, experiment.baseline),
         parts=parts,
         cost=again.cost(experiment, results),
         commands=(f"embinit run {file}", f"embinit report {file}"),
@@ -124,8 +124,20 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
     return found
 
 
-def _series(parts: Sequence[Part], baseline: str) -> tuple[str, ...]:
-    """Return every series once, the baseline first; a sweep's come last, for its chart has colours of its own."""
+#: The paper's starts, by the places of their colours.
+_STARTS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
+
+
+def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
+    """Return every series, the baseline first, with the place of its colour: the paper's starts have their own places.
+
+    The others have what is left, a baseline the first; a sweep's come last, for its chart has colours of its own.
+    """
     ordered = sorted(parts, key=lambda part: part.sweep is not None)
-    found = {row.series: None for part in ordered for row in part.rows}
-    return tuple(sorted(found, key=lambda name: name != baseline))
+    names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)
+    held = {name: _STARTS.index(name) for name in names if name in _STARTS}
+    others = [name for name in names if name not in held]
+    first = [0] if baseline in others or not held else []
+    places = [*first, *range(len(_STARTS), len(_STARTS) + 3), *range(1, len(_STARTS)), *range(8, 8 + len(others))]
+    free = (place for place in places if place not in held.values())
+    return {name: held[name] if name in held else next(free) for name in names}

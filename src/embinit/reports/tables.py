@@ -110,7 +110,7 @@ def overview(summary: Summary) -> Table | None:
     """Return all blocks at a glance, a line each and a column for each recipe; None where that says nothing new."""
     parts = [part for part in summary.parts if part.sweep is None and part.measured is None]
     shown = [part for part in parts if len({row.setting for row in part.rows}) == 1]
-    series = [name for name in summary.series if any(row.series == name for part in shown for row in part.rows)]
+    series = [name for name in summary.colors if any(row.series == name for part in shown for row in part.rows)]
     if len(shown) < 2 or len(series) > 8:
         return None
     made = []

@@ -343,8 +343,8 @@ class Summary:
     notes: tuple[str, ...]
     #: recipes that appear -> what they are
     recipes: dict[str, str]
-    #: series in a fixed order: a colour each
-    series: tuple[str, ...]
+    #: series, the baseline first -> the place of its colour; the paper's starts have theirs in every report
+    colors: dict[str, int]
     parts: tuple[Part, ...]
     cost: Cost
     commands: tuple[str, ...]

@@ -52,7 +52,7 @@
     return [low, high].map((value) => Number(value.toPrecision(2)));
   }
 
-  const order = (name, place) => data.series.includes(name) ? data.series.indexOf(name) : place;
+  const order = (name, place) => Object.hasOwn(data.colors, name) ? data.colors[name] : place;
   const color = (name, place) => "c" + (order(name, place) % 8);
   const swatch = (kind) => make("span", { class: "swatch " + kind, "aria-hidden": "true" });
 

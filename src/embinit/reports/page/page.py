@@ -132,8 +132,8 @@ def _again(summary: Summary) -> Html:
 
 
 def _data(summary: Summary) -> dict[str, Any]:
-    """Return what the charts need: curves, sweeps and histograms, and the order of colours."""
-    return {"series": summary.series, "parts": [_drawn(part) for part in summary.parts]}
+    """Return what the charts need: curves, sweeps and histograms, and the places of colours."""
+    return {"colors": summary.colors, "parts": [_drawn(part) for part in summary.parts]}
 
 
 def _drawn(part: Part) -> dict[str, Any]:

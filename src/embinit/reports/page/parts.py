@@ -148,7 +148,7 @@ def _color(row: Row, part: Part, summary: Summary) -> int:
     if part.sweep is not None:
         lines = [name for name, line in part.sweep.lines.items() if any(point.label == row.label for point in line)]
         return part.sweep.looks[lines[0]][0] if lines else 0
-    return summary.series.index(row.series) % 8
+    return summary.colors[row.series] % 8
 
 
 def _scrolling(table: Html, label: str) -> Html:
