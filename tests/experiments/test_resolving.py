@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embinit.alignment import Matching, align
 from embinit.errors import EmbinitError
 from embinit.experiments import data, vectors
 from embinit.experiments.places import Places
 from embinit.experiments.resolving import Resolved
 from embinit.experiments.rows import read_rows, write_rows
 from embinit.experiments.spec import from_json
-from embinit.types import Aligned
+from embinit.types import Aligned, Vocabulary
 from tests.experiments.made import BLOCK, HEAD, places, resolved, written
 
 
@@ -63,6 +64,23 @@ def test_other_data_and_other_vectors_are_other_runs_and_random_ones_stay(tmp_pa
     train = where.data / "copying" / "train.source.txt"
     train.write_text(train.read_text().replace("w1", "w2", 1))
     assert not set(keys(resolved(written(tmp_path), where))) & set(after)
+
+
+def test_a_source_may_say_that_nothing_is_composed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def watched(path: str, vocabulary: Vocabulary, matching: Matching) -> Aligned:
+        asked.append(matching.compose)
+        return align(path, vocabulary, matching=matching)
+
+    monkeypatch.setattr(vectors, "align", watched)
+    where = places(tmp_path)
+    head = HEAD.replace('path = "small.txt"', 'path = "small.txt"\ncompose = false')
+    assert head != HEAD
+    first = keys(resolved(written(tmp_path, head=head), where))
+    assert set(asked) == {False}
+    assert keys(resolved(written(tmp_path), where)) == first  # of words nothing is composed anyway
+    assert set(asked) == {False, True}
 
 
 def test_keys_do_not_depend_on_where_things_lie(tmp_path: Path) -> None:

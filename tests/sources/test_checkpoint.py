@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 import torch
 
 from embinit.errors import EmbinitError
@@ -149,6 +150,34 @@ def test_words_are_composed_from_pieces(tmp_path):
     vectors, made = compose(["cats", "zebra"])
     assert made.tolist() == [True, False]
     np.testing.assert_allclose(vectors[0], (M[5] + M[6]) / 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "name"),
+    [
+        ("mt5", "spiece.model", "shared.weight"),
+        ("xlm-roberta", "sentencepiece.bpe.model", "roberta.embeddings.word_embeddings.weight"),
+    ],
+)
+def test_words_are_composed_from_the_pieces_of_a_sentencepiece_model_alone(kind, file, name, tmp_path):
+    (tmp_path / "text").write_text("the cats sat on the mats\n" * 50)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"), model_prefix=str(tmp_path / "m"), vocab_size=60, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    library = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "m.model"))
+    rows = np.random.default_rng(0).normal(size=(library.get_piece_size() + 110, 4)).astype(np.float32)
+    folder = checkpoint(tmp_path / "model", {name: rows}, {"model_type": kind, "vocab_size": len(rows)})
+    (folder / "vocab.txt").unlink()
+    (tmp_path / "m.model").rename(folder / file)
+    compose = load(folder).compose
+    assert compose is not None
+    vectors, made = compose(["matsat", "日"])
+    assert made.tolist() == [True, False]
+    moved = 1 if kind == "xlm-roberta" else 0  # fairseq's numbers are one more, specials aside
+    ids = library.encode("matsat")
+    assert len(ids) > 1
+    np.testing.assert_allclose(vectors[0], rows[[i + moved for i in ids]].mean(axis=0), rtol=1e-5)
 
 
 # ---------------------------------------------------------------- files

@@ -33,6 +33,8 @@ class SourceSettings:
     official: str = ""
     #: said here, it is known before the vectors are read, and checked when they are
     dim: int | None = None
+    #: whether words that it lacks are made from its pieces
+    compose: bool = True
 
 
 @dataclass(frozen=True)

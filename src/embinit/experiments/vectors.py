@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from embinit.alignment import align
+from embinit.alignment import Matching, align
 from embinit.corpora import captions
 from embinit.errors import EmbinitError, NotHere
 from embinit.experiments.data import Progress, Ready, training_texts
@@ -44,12 +44,12 @@ def aligned_rows(
 
     def make() -> dict[str, Any]:
         progress(f"reading {source.name}", 0, None)
-        aligned = align(path, task.prepared.vocabularies[side])
+        aligned = align(path, task.prepared.vocabularies[side], matching=Matching(compose=source.compose))
         if not aligned.found.any():
             raise EmbinitError(f"{source.name}: no token of the {side} side of {task.prepared.path.name} is in it")
         return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
 
-    about = [listing(path), task.data, side]
+    about = [listing(path), task.data, side, *([] if source.compose else ["not composed"])]
     known = remembered(where.work, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
     return Found(known["rows"], known["dim"], _file(where, known["rows"]), known["covered"])
 

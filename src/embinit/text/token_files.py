@@ -32,7 +32,7 @@ class TokenTable:
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: the whole tokenizer, by which missing words are composed; only a tokenizer.json or a WordPiece list has it
+    #: the whole tokenizer, by which missing words are composed: a tokenizer.json, a WordPiece list, a SentencePiece model
     tokenizer: Path | None = None
 
 
@@ -67,7 +67,7 @@ def read_tokens(path: Path) -> TokenTable:
                 raise EmbinitError(f"{path} is no whole JSON file; expected tokens") from None
     if data[:1] == b"\n" and path.suffix in SENTENCEPIECE_ENDINGS:
         tokens, specials = sentencepiece.pieces(data, str(path))
-        return TokenTable(list(tokens), specials)
+        return TokenTable(list(tokens), specials, path)
     if b"\0" in data[:4096]:
         raise EmbinitError(f"{path} is no token list: expected tokenizer.json, SentencePiece, JSON or a token a line")
     return _from_lines(data, path)
@@ -173,8 +173,8 @@ def _with_model_conventions(table: TokenTable, name: str, read: Callable[[str], 
         if kind.startswith("xlm"):
             tokens.append("<mask>")
             specials.add("<mask>")
-        return TokenTable(tokens, table.specials | specials)
+        return TokenTable(tokens, table.specials | specials, table.tokenizer)
     if kind in ("t5", "mt5", "umt5") and "<extra_id_0>" not in table.tokens:
         extra = [f"<extra_id_{i}>" for i in reversed(range(100))]
-        return TokenTable([*table.tokens, *extra], table.specials | frozenset(extra))
+        return TokenTable([*table.tokens, *extra], table.specials | frozenset(extra), table.tokenizer)
     return table
