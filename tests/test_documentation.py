@@ -1,7 +1,9 @@
-"""The documents: links lead somewhere, and the site has every page."""
+"""The documents: links lead somewhere, the site has every page, and examples in docstrings come out as written."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -40,3 +42,16 @@ def test_the_site_has_every_page() -> None:
         page.relative_to(ROOT).as_posix().removeprefix("docs/") for page in PAGES if "decisions" not in page.parts
     }
     assert listed == {"index.md" if name == "README.md" else name for name in expected - outside}
+
+
+SOURCES = ROOT / "src"
+_EXAMPLE = re.compile(r"^ +>>> (?!.*\+SKIP)", re.MULTILINE)
+WITH_EXAMPLES = sorted(path for path in SOURCES.rglob("*.py") if _EXAMPLE.search(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(SOURCES)))
+def test_examples_in_docstrings_come_out_as_written(path: Path) -> None:
+    module = importlib.import_module(".".join(path.relative_to(SOURCES).with_suffix("").parts))
+    found = doctest.testmod(module)
+    assert found.failed == 0
+    assert found.attempted > 0

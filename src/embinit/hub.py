@@ -82,8 +82,8 @@ def download(
     try:
         return Path(hub.hf_hub_download(repository, file, repo_type=kind, revision=revision, local_files_only=cached))
     except errors.LocalEntryNotFoundError:
-        kind_of = NotHere if cached else NoSuchFile
-        raise kind_of(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
+        missing = NotHere if cached else NoSuchFile
+        raise missing(f"{repository}/{file} is not in the hub's cache, and the hub cannot be reached") from None
     except errors.EntryNotFoundError:
         raise NoSuchFile(f"{repository} has no file {file} on the hub") from None
     except errors.RepositoryNotFoundError:

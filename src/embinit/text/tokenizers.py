@@ -12,6 +12,8 @@ from embinit.hub import NoSuchFile, download, is_id
 from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_map
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
+#: From some lines to the pieces of each, without special tokens.
+Splitter = Callable[[list[str]], list[list[str]]]
 
 _BATCH = 1000
 
@@ -68,7 +70,7 @@ def _subwords(path: Path) -> Tokenizer:
     return tokenize
 
 
-def _splitter(path: Path) -> Callable[[list[str]], list[list[str]]]:
+def _splitter(path: Path) -> Splitter:
     file = _file_of(path)
     return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _hugging_face(file)
 
@@ -98,7 +100,7 @@ def _from_hub(repository: str, revision: str | None) -> Path:
         raise missing from None
 
 
-def _hugging_face(path: Path) -> Callable[[list[str]], list[list[str]]]:
+def _hugging_face(path: Path) -> Splitter:
     loaded = _loaded(path)
     # An encoding's own `tokens` would show unknown text as it is written.
     pieces = {i: piece for piece, i in loaded.get_vocab(with_added_tokens=True).items()}
@@ -124,7 +126,7 @@ def _loaded(path: Path) -> Any:
         raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
 
 
-def _sentencepiece(path: Path) -> Callable[[list[str]], list[list[str]]]:
+def _sentencepiece(path: Path) -> Splitter:
     library = require("sentencepiece", "hf", f"splitting text by {path.name}")
     try:
         loaded = library.SentencePieceProcessor(model_file=str(path))
