@@ -106,7 +106,10 @@ def test_tatoeba_is_split_by_target_and_stays_so(tmp_path: Path) -> None:
         ("multi30k", "de", "no pair 'de'"),
         ("multi30k", "de-de", "goes nowhere"),
         ("sst2", "de-en", "is no translation task"),
-        ("multi30k", None, "does not hold multi30k: looked for"),
+        ("multi30k", None, "does not hold multi30k: looked for train.de, train.jsonl (also"),
+        ("iwslt2017", "en-de", "looked for train.en-de.tsv, train.tags.en-de.en (also .gz, .bz2, .xz) and those"),
+        ("tatoeba", None, "looked for tatoeba.de-en.tsv, de-en.tsv"),
+        ("sst2", None, "looked for train.tsv, train.jsonl"),
     ],
 )
 def test_wrong_asks(name: str, pair: str | None, sentence: str, tmp_path: Path) -> None:

@@ -116,6 +116,12 @@ def test_an_unknown_tokenizer_gives_a_close_name(spec, close):
         tokenizer(spec)
 
 
+@pytest.mark.parametrize("spec", ["folder/spiece.model", "some/where/deep", "/nowhere", "./model.json"])
+def test_a_path_that_is_not_there_is_named(spec):
+    with pytest.raises(EmbinitError, match=f"^there is no file or folder {spec}, which was to be the tokenizer$"):
+        tokenizer(spec)
+
+
 def test_names_that_a_caller_knows_beside_are_listed():
     with pytest.raises(EmbinitError, match="one of spacy, spacy:cs"):
         tokenizer("nope", ("spacy",))

@@ -68,10 +68,10 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
                 found.setdefault(split, (layout, groups))
     if found:
         return _read(data, found, sides)
-    wanted = ", ".join(
-        sorted({pattern for layout in data.layouts for s in _SPLITS for pattern in layout.get(s, [])})[:6]
-    )
-    raise NotHere(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz)")
+    a, b = sides or ("", "")
+    patterns = [pattern for layout in data.layouts for pattern in layout.get("train") or layout["all"]]
+    wanted = ", ".join(pattern.format(a=a, b=b, lang=a) for pattern in patterns)
+    raise NotHere(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz) and those beside it")
 
 
 def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: str | None = None) -> Corpus:

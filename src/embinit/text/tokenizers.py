@@ -35,6 +35,8 @@ def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
     if is_id(spec):
         repository, _, revision = spec.partition("@")
         return _subwords(_from_hub(repository, revision or None))
+    if path.name != spec:
+        raise EmbinitError(f"there is no file or folder {spec}, which was to be the tokenizer")
     names = (*also, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
