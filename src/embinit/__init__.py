@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from embinit.errors import EmbinitError as EmbinitError
     from embinit.export.models import apply as apply
     from embinit.export.models import set_embedding as set_embedding
+    from embinit.export.rates import parameter_groups as parameter_groups
     from embinit.export.writing import write as write
     from embinit.hosts import host as host
     from embinit.recipes.recipe import Recipe as Recipe
@@ -49,6 +50,7 @@ _WHERE = {
     "diagnose": "diagnosis.diagnose",
     "host": "hosts",
     "load": "sources.loading",
+    "parameter_groups": "export.rates",
     "recipe": "recipes.recipe",
     "set_embedding": "export.models",
     "stream": "seeds",
@@ -71,6 +73,7 @@ __all__ = [
     "diagnose",
     "host",
     "load",
+    "parameter_groups",
     "recipe",
     "set_embedding",
     "stream",

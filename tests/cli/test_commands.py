@@ -76,6 +76,13 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
     matrix = np.load(tmp_path / "made.npy")
     assert matrix.std() * matrix.shape[1] ** 0.5 == pytest.approx(1.4 * 0.5**0.5, rel=0.01)
+    advised = "torch.optim.Adam(embinit.parameter_groups(model, lr=rate, rate=0.1))"
+    assert advised in done.stdout
+    assert "parameter_groups" not in run("inspect", made).stdout
+    # Also where nothing needs to be done to the rows.
+    fits = run("inspect", made, "--recipe", "pretrained | scale ratio=1.4", "--task", "classification").stdout
+    assert "Use these vectors as they are" in fits
+    assert advised in fits
 
 
 def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:

@@ -66,6 +66,26 @@ def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
         assert (told.advice, told.headline, told.recipe) == (untold.advice, untold.headline, untold.recipe)
 
 
+def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
+    rows = vectors(0.37, 64)
+    told = diagnose(rows, task="classification").verdict
+    assert told.rate == limits()["classification"]["rate"] == 0.1
+    assert told.headline.endswith("Let them learn at a tenth of the other weights' rate.")
+    assert "rate" in {one.name for one in told.findings}
+    assert diagnose(rows, task="classification").as_dict()["verdict"]["rate"] == 0.1
+    # Neither random rows, nor a translator's, nor those of models that it was not tried in.
+    others = [
+        diagnose(rows, recipe="xavier", task="classification"),
+        diagnose(rows),
+        diagnose(rows, host="bert", task="classification"),
+        diagnose(rows, host="llama", task="classification"),
+    ]
+    for seen in others:
+        assert seen.verdict.rate == 1
+        assert "rate" not in {one.name for one in seen.verdict.findings}
+        assert "learn at" not in seen.verdict.headline
+
+
 def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
     seen = diagnose(vectors(0.37, 64), task="classification")
     assert seen.absorption is not None

@@ -50,6 +50,8 @@ WRONG = {
     '["xavier", 3]': 'baseline: 3, but "xavier", a list',
     '["xavier", "pretrainde"]': "baseline: unknown recipe 'pretrainde'; did you mean 'pretrained'?",
     '["xavier", "xavier"]': "baseline: 'xavier' stands in the list twice",
+    '["xavier", "same"]': "baseline: 'same' needs a setting",
+    '{ recipe = "same", model.norm = "post" }': "baseline: begins with 'same'; a recipe comes first",
     '{ model.norm = "post" }': "but \"xavier\", a list of recipes, or {recipe = ",
     '{ recipe = "xavier", model.nrom = "post" }': "baseline.model: unknown key 'nrom'; did you mean 'norm'?",
     '{ recipe = "xavier", model.norm = "pots" }': "baseline.model.norm: 'pots' is unknown; did you mean 'post'?",

@@ -81,18 +81,25 @@ def one(ratio: float, levels: Mapping[str, float], seeds: int = 8) -> Trial:
     return trial
 
 
-def of_classifier(ratio: float = 9.0) -> Trial:
-    """Return a cell of classification in which the size that is advised to classifiers was run, under a name of its own."""
+def of_classifier(slow: Mapping[str, float] | None = None) -> Trial:
+    """Return a cell of classification in which the size that is advised to classifiers was run, under a name of its own.
 
-    def spec(run: Planned) -> Spec:
-        own = dict(run.axes)["recipe"]
-        steps = "pretrained | center | scale ratio=1.4" if own == "larger" else own
-        return replace(
-            run.spec, sides=tuple((name, replace(side, source="glove", recipe=steps)) for name, side in run.spec.sides)
-        )
+    `slow` are the levels of starts that learned at a tenth of the rate, in another file.
+    """
 
-    ran = respecified(trained({"x": {**WIDE, "larger": 41.0}}), spec)
-    (trial,) = trials([ran, measured({"x": [seen(ratio, task="classification")]})])
+    def of_size(rate: float) -> Callable[[Planned], Spec]:
+        def spec(run: Planned) -> Spec:
+            own = dict(run.axes)["recipe"]
+            steps = "pretrained | center | scale ratio=1.4" if own == "larger" else own
+            sides = tuple((name, replace(side, source="glove", recipe=steps)) for name, side in run.spec.sides)
+            training = {**dict(run.spec.training), "embedding_rate": rate}
+            return replace(run.spec, sides=sides, training=tuple(sorted(training.items())))
+
+        return spec
+
+    files = [respecified(trained({"x": {**WIDE, "larger": 41.0}}), of_size(1.0))]
+    files += [respecified(trained({"x": slow}), of_size(0.1))] if slow else []
+    (trial,) = trials([*files, measured({"x": [seen(9.0, task="classification")]})])
     return trial
 
 

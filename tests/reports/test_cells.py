@@ -15,7 +15,7 @@ from tests.reports.advised import WIDE, measured, one, respecified, seen, traine
 
 
 def test_too_few_seeds_runs_that_are_not_there_and_other_rows_leave_it_open() -> None:
-    assert one(9.0, WIDE, seeds=4).open == "4 seeds that all recipes have; 5 are needed"
+    assert one(9.0, WIDE, seeds=4).open == "4 seeds that all starts have; 5 are needed"
     (alone,) = trials([measured({"x": [seen(9.0)]})])
     assert alone.open == "not trained yet"
     assert advised(alone) == "pretrained_xavier"
@@ -78,7 +78,7 @@ def test_a_block_with_several_settings_is_no_cell() -> None:
     found = {run.spec.key: made.result(run.spec, 37.0) for run in runs}
     several = Compact(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
     (trial,) = trials([several, measured({"x": [seen(9.0)]})])
-    assert trial.open == "its runs differ in more than the recipe"
+    assert trial.open == "its runs differ in more than the start"
 
 
 def test_sides_that_were_run_as_they_are_advised_are_a_recipe_of_their_own() -> None:

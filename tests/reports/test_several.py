@@ -89,6 +89,27 @@ def test_a_pinned_baseline_alone_is_that_of_every_setting() -> None:
     assert [one.label for one in summary.parts[0].rows if one.baseline] == ["xavier · sinusoidal positions"]
 
 
+def test_the_same_rows_in_a_pinned_setting_are_a_baseline_of_each_row() -> None:
+    same = Baseline("same", (("model.positions", "sinusoidal"),))
+    summary = report(against=(Baseline("xavier"), same))
+    found = compared(summary)
+    assert found["xavier · sinusoidal positions"] == []
+    assert found["wide · sinusoidal positions"] == ["xavier"]
+    assert found["xavier · rotary positions"] == ["xavier · sinusoidal positions"]
+    assert found["wide · rotary positions"] == ["xavier", "wide · sinusoidal positions"]
+    wide, own = row(summary, "wide · rotary positions"), row(summary, "wide · sinusoidal positions")
+    assert wide.differences[1].mean == pytest.approx(
+        sum(wide.scores[seed] - own.scores[seed] for seed in own.scores) / 10
+    )
+    assert wide.verdict == "better"
+    assert own.baseline
+    assert versus((Baseline("xavier"), same)) == "xavier and itself with sinusoidal positions"
+    assert versus((*BOTH, same)) == "both xavier and pretrained_xavier and itself with sinusoidal positions"
+    nothing = dict.fromkeys(LEVELS, 37.0)
+    said = report(nothing, against=(Baseline("xavier"), same)).parts[0].answer
+    assert "no initialization is better than xavier and itself with sinusoidal positions beyond noise" in said
+
+
 def test_a_pin_on_an_axis_that_the_block_has_not_is_no_matter() -> None:
     pinned = Baseline("pretrained", (("model.positions", "sinusoidal"),))
     block = made.block(seeds=range(10))

@@ -12,7 +12,7 @@ from embinit.reports.advice import section
 from embinit.reports.cells import trials
 from embinit.reports.compact import read_compact, write_compact, write_measured
 from embinit.reports.results import document, main
-from embinit.reports.verdicts import advised, always, outcome, tally, untold
+from embinit.reports.verdicts import advised, always, at_full_rate, outcome, tally, untold
 from tests.reports import made
 from tests.reports.advised import NARROW, RECIPES, WIDE, cells, measured, of_classifier, one, seen, trained
 
@@ -27,7 +27,7 @@ def test_advice_that_is_the_best_is_a_hit_without_regret() -> None:
 def test_advice_that_is_significantly_worse_is_a_miss_and_its_regret_is_the_distance() -> None:
     trial = one(9.0, NARROW)
     found = outcome(trial, advised(trial))
-    assert (found.word, found.recipe) == ("miss", "pretrained_xavier")
+    assert (found.word, found.start) == ("miss", "pretrained_xavier")
     means = {name: np.mean(list(scores.values())) for name, scores in trial.scores.items()}
     assert found.regret == pytest.approx(means["pretrained"] - means["pretrained_xavier"])
     assert found.difference is not None
@@ -110,6 +110,39 @@ def test_a_recipe_that_the_file_calls_by_its_own_name_is_known_by_its_steps() ->
     assert "without --task" not in "\n".join(section([one(9.0, WIDE)]))
 
 
+SIZED = "pretrained | center | scale ratio=1.4"
+SLOW = " · rows at a tenth of the rate"
+
+
+def test_rows_at_a_rate_of_their_own_are_starts_of_the_same_cell() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 42.0, "larger": 44.0})
+    assert not trial.open
+    assert set(trial.scores) == {*WIDE, SIZED, f"pretrained_xavier{SLOW}", f"{SIZED}{SLOW}"}
+    assert advised(trial) == trial.best == f"{SIZED}{SLOW}"
+    assert at_full_rate(trial) == SIZED
+    assert outcome(trial, SIZED).word == "miss"
+    said = "\n".join(section([trial], ["read from x"]))
+    assert "| embinit inspect | 1 of 1 |" in said
+    assert "| embinit inspect, rows at the full rate | 0 of 1 |" in said
+    assert "\n- read from x\n" in said
+
+
+def test_a_rate_that_was_tried_with_other_rows_alone_leaves_the_advice_open() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 42.0})
+    assert outcome(trial, advised(trial)).why == f"{SIZED}{SLOW} was not run"
+    said = "\n".join(section([trial]))
+    assert "Open: none of 1 cell can be judged yet." in said
+    # Where nobody tried the rate, the recipe is judged.
+    assert advised(of_classifier()) == SIZED
+    assert "rows at the full rate" not in "\n".join(section([of_classifier()]))
+
+
+def test_a_translator_is_advised_the_full_rate_whatever_else_was_run() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 42.0})
+    assert advised(untold(trial)) == "pretrained_xavier"
+    assert outcome(untold(trial), advised(untold(trial))).word == "miss"
+
+
 def test_hits_are_counted_beside_those_of_advisers_that_look_at_nothing() -> None:
     found = cells(border=2.5)
     whole = tally(found, advised)
@@ -163,4 +196,4 @@ def test_results_md_has_the_section_from_the_files_alone(tmp_path: Path) -> None
     (first, second) = trials([ran, read_compact(tmp_path / "verdicts.results.json")])
     assert (advised(first), advised(second)) == ("pretrained_xavier", "pretrained")
     assert document([], None, (first, second)).count("<summary>What it saw</summary>") == 1
-    assert "**The advice of `embinit inspect`.** The recipe that it advises was the best one" in written
+    assert "**The advice of `embinit inspect`.** The start that it advises was the best one" in written

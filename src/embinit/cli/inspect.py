@@ -222,12 +222,17 @@ def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, own_vocabul
     from rich.markup import escape
 
     from embinit.cli.console import hanging
+    from embinit.diagnosis.verdict import part
 
     opinion = diagnosis.verdict
     screen.print(f"\n[bold]{escape(opinion.headline)}[/]")
     screen.print(hanging((f" {_SIGNS[finding.severity]}", escape(finding.text)) for finding in opinion.findings))
     if own_vocabulary and opinion.advice == "as is" and opinion.recipe == "pretrained":
         screen.print("\nNothing needs to be done to them.")
-        return
-    screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
-    screen.print(f"  {line}", markup=False, soft_wrap=True)
+    else:
+        screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
+        screen.print(f"  {line}", markup=False, soft_wrap=True)
+    if opinion.rate != 1:
+        groups = f"embinit.parameter_groups(model, lr=rate, rate={opinion.rate:g})"
+        screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' rate, in PyTorch:\n")
+        screen.print(f"  optimizer = torch.optim.Adam({groups})", markup=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from embinit.errors import closest
 from embinit.experiments.draft import DraftBlock
-from embinit.experiments.experiment import Baseline
+from embinit.experiments.experiment import SAME, Baseline
 from embinit.experiments.fields import Problems
 from embinit.experiments.grid import flat, settings, shown
 from embinit.experiments.tables import Tables
@@ -23,6 +23,8 @@ def read_baselines(content: Any, tables: Tables, problems: Problems) -> tuple[Ba
         problems.add("baseline", f"an empty list, but {_FORMS} is expected")
     found = [_baseline(one, tables, problems) for one in listed]
     sound = [one for one in found if one is not None]
+    if sound and sound[0].recipe == SAME:
+        problems.add("baseline", f"begins with {SAME!r}; a recipe comes first, which reports draw the others against")
     for one in dict.fromkeys(one for one in sound if sound.count(one) > 1):
         problems.add("baseline", f"{one.recipe!r} stands in the list twice")
     return tuple(sound) or (Baseline(_DEFAULT),)
@@ -35,12 +37,14 @@ def _baseline(content: Any, tables: Tables, problems: Problems) -> Baseline | No
         problems.add("baseline", f"{content!r}, but {_FORMS} is expected")
         return None
     name = " ".join(name.split())
-    if name not in tables.recipes:
+    if name != SAME and name not in tables.recipes:
         tables.recipe(name, "target", "baseline")
     for key in [key for key in given if key == "seed" or key.rpartition(".")[2] == "recipe"]:
         problems.add("baseline", f"{key} cannot be said here; rows are compared seed by seed, recipe by recipe")
         del given[key]
     pinned = settings(given, "baseline", problems)
+    if name == SAME and not given:
+        problems.add("baseline", f"{SAME!r} needs a setting: rows differ from themselves only in another one")
     return Baseline(name, tuple((key, shown(value)) for key, value in pinned.items()))
 
 

@@ -37,10 +37,15 @@ class Block:
     candidate: tuple[tuple[str, str], ...] = ()
 
 
+#: The recipe of a baseline that is each row's own, in the setting that is pinned.
+SAME = "same"
+
+
 @dataclass(frozen=True)
 class Baseline:
     """What rows are compared with: a recipe in each row's own setting, or where `at` pins an axis, in that one."""
 
+    #: `same`: the row's own
     recipe: str
     #: axis -> value as text; axes that a block does not vary are no matter to it
     at: tuple[tuple[str, str], ...] = ()

@@ -12,19 +12,32 @@ from embinit.reports.measures import VERDICT_HEADER, verdict_cells
 from embinit.reports.tables import share
 from embinit.reports.thresholds import HALVES, Adjusted, adjusted
 from embinit.reports.types import Cell, Table
-from embinit.reports.verdicts import TRIVIAL, Outcome, Tally, advised, always, outcome, stood_for, tally, untold
+from embinit.reports.verdicts import (
+    TRIVIAL,
+    Adviser,
+    Outcome,
+    Tally,
+    advised,
+    always,
+    at_full_rate,
+    outcome,
+    stood_for,
+    tally,
+    untold,
+)
 from embinit.reports.words import NONE, compact, fixed, interval, listed, plural, signed
 
 TITLE = "## Is the advice of `embinit inspect` good?"
 _DIGITS = 2
 
 
-def section(found: Sequence[Trial]) -> list[str]:
-    """Return the section, line by line."""
+def section(found: Sequence[Trial], notes: Sequence[str] = ()) -> list[str]:
+    """Return the section, line by line, with what its file notes."""
     whole, trivial = _tallies(found)
     lines = [TITLE, "", f"**{text(headline(found))}**", ""]
     if whole.judged:
-        lines += [table(_advisers(found, whole, trivial)), "", *_reading(found), ""]
+        said = [*_reading(found), *(f"- {text(note)}" for note in notes)]
+        lines += [table(_advisers(found, whole, trivial)), "", *said, ""]
         lines += [table(_cells([trial for trial in found if not _open(trial)])), ""]
     lines += _opens(found)
     lines += details("Would other lines do better?", _thresholds(found)) if whole.judged else []
@@ -59,7 +72,7 @@ def _opens(found: Sequence[Trial]) -> list[str]:
 
 def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
     said = (
-        f"The recipe that it advises was the best one, or not significantly worse, in {whole.hits} of "
+        f"The start that it advises was the best one, or not significantly worse, in {whole.hits} of "
         f"{plural(whole.judged, 'cell')}"
     )
     most = max(one.hits for one in trivial.values())
@@ -75,8 +88,13 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
     units = list(dict.fromkeys(unit for one in (whole, *trivial.values()) for unit in one.regret))
     header = ("adviser", "hits", "share", "95 %", *(f"mean regret, {unit}" for unit in units))
     named = {"embinit inspect": whole}
-    if any(advised(trial) != advised(untold(trial)) for trial in found if not trial.open):
-        named["embinit inspect without --task"] = tally(found, lambda trial: advised(untold(trial)))
+    others: dict[str, Adviser] = {
+        "embinit inspect, rows at the full rate": at_full_rate,
+        "embinit inspect without --task": lambda trial: advised(untold(trial)),
+    }
+    for name, adviser in others.items():
+        if any(advised(trial) != adviser(trial) for trial in found if not trial.open):
+            named[name] = tally(found, adviser)
     named |= {f"always {name}": one for name, one in trivial.items()}
     rows = tuple(
         (
@@ -101,9 +119,10 @@ def _reading(found: Sequence[Trial]) -> list[str]:
     judged = [trial for trial in found if not trial.open]
     alike = [trial for trial in judged if all(outcome(trial, name).word == "hit" for name in TRIVIAL)]
     said = [
-        "A cell is a block of training that was also diagnosed. A hit is the recipe with the highest mean of all that were "
-        "run in the cell, or one whose paired 95 % interval against it reaches zero; the regret is how far the highest mean "
-        f"lies above it. Cells with fewer than {SEEDS} seeds that all recipes share are open and not counted.",
+        "A cell is a block of training that was also diagnosed; a start is a recipe, at the full rate where nothing else is "
+        "said. A hit is the start with the highest mean of all that were run in the cell, or one whose paired 95 % interval "
+        "against it reaches zero; the regret is how far the highest mean "
+        f"lies above it. Cells with fewer than {SEEDS} seeds that all starts share are open and not counted.",
         f"In {len(alike)} of {plural(len(judged), 'cell')} each of the three recipes is a hit: these tell nothing of an "
         "adviser. The interval of the share is Wilson's, as if cells were independent; they share tasks and sources, so "
         "that it is too narrow.",
@@ -134,7 +153,7 @@ def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
     elif one.word == "hit":
         gap = "it is the best"
     said = f"{one.word}: {one.why}" if one.why else one.word
-    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, one.recipe, reached, gap, bounds, said)
+    texts = (trial.name, trial.half, " / ".join(ratios) or NONE, one.start, reached, gap, bounds, said)
     return tuple(Cell(word, strong=one.word == "miss" and word == said) for word in texts)
 
 

@@ -1,4 +1,7 @@
-"""Cells: what was diagnosed and trained under one name, a task with its sources, by the recipes that rows were made by."""
+"""Cells: what was diagnosed and trained under one name, a task with its sources, by the starts that rows had.
+
+A start is a recipe, at the other weights' rate or at a rate of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,17 @@ from typing import Any
 
 from embinit.diagnosis.verdict import Basis, basis_of
 from embinit.experiments.experiment import Block
+from embinit.experiments.grid import shown
 from embinit.experiments.spec import Side, Spec
 from embinit.reports.compact import Compact
 from embinit.reports.rows import rows
 from embinit.reports.types import Metric, Row
 from embinit.reports.words import metric as metric_of
-from embinit.reports.words import plural
+from embinit.reports.words import plural, setting
 
-#: Seeds that all recipes of a cell must share: with fewer hardly anything is significantly worse.
+#: Seeds that all starts of a cell must share: with fewer hardly anything is significantly worse.
 SEEDS = 5
+_RATE = "embedding_rate"
 _Trained = tuple[Block, tuple[Row, ...]]
 
 
@@ -34,7 +39,7 @@ class Diagnosed:
 
 @dataclass(frozen=True)
 class Trial:
-    """A block that was diagnosed, and what each recipe reached in it."""
+    """A block that was diagnosed, and what each start reached in it."""
 
     name: str
     task: str
@@ -42,26 +47,37 @@ class Trial:
     half: str
     sides: tuple[Diagnosed, ...]
     metric: Metric
-    #: recipe, by the name that all know or else by its steps -> seed -> score, over the seeds that all of them have; recipes
-    #: with runs that left no score aside
+    #: start, by its recipe's name that all know or else by its steps -> seed -> score, over the seeds that all of them have;
+    #: starts with runs that left no score aside
     scores: Mapping[str, Mapping[str, float]]
-    #: recipe -> why it cannot be the best: runs of it left nothing to score
+    #: start -> why it cannot be the best: runs of it left nothing to score
     failed: Mapping[str, str]
     #: why it cannot be judged, if so
     open: str = ""
+    #: what the rows' rate was multiplied with in any run
+    rates: frozenset[float] = frozenset({1.0})
 
     @property
     def best(self) -> str:
-        """Return the recipe with the highest mean; the first of equal ones, empty where nothing can be judged."""
+        """Return the start with the highest mean; the first of equal ones, empty where nothing can be judged."""
         if self.open or not self.scores:
             return ""
         sign = 1 if self.metric.higher else -1
         return max(self.scores, key=lambda name: sign * plain.fmean(self.scores[name].values()))
 
     @property
-    def recipes(self) -> tuple[str, ...]:
-        """Return the recipes that were run."""
+    def starts(self) -> tuple[str, ...]:
+        """Return the starts that were run."""
         return (*self.scores, *self.failed)
+
+
+def start_of(recipe: str, rate: float) -> str:
+    """Return how a start is named.
+
+    >>> start_of("pretrained", 1.0), start_of("pretrained", 0.1)
+    ('pretrained', 'pretrained · rows at a tenth of the rate')
+    """
+    return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', shown(rate))}"
 
 
 def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
@@ -116,9 +132,10 @@ def _cell(block: Mapping[str, Any], half: str, trained: Sequence[_Trained]) -> T
 
 
 def _setting(spec: Spec) -> str:
-    """Return what a run has beside its seed and its rows."""
+    """Return what a run has beside its seed, its rows and their rate."""
     nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
-    return replace(spec, sides=nothing, seed=0).blank(dim=False).key
+    training = tuple(pair for pair in spec.training if pair[0] != _RATE)
+    return replace(spec, sides=nothing, seed=0, training=training).blank(dim=False).key
 
 
 def _told(trial: Trial) -> tuple[bool, int, int]:
@@ -141,7 +158,7 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
     failed: dict[str, str] = {}
     for ran, listed in files:
         for row in listed:
-            name = _recipe(ran, row, sides)
+            name = _start(ran, row, sides)
             found.setdefault(name, {}).update(row.scores)
             if row.unscored:
                 failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
@@ -152,22 +169,29 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
     scores = {name: {seed: listed[seed] for seed in sorted(common, key=int)} for name, listed in sound.items()}
     why = ""
     if several:
-        why = "its runs differ in more than the recipe"
+        why = "its runs differ in more than the start"
     elif any(_others(sides, one) for one, _ in files):
         why = "other rows were trained than diagnosed"
     elif first.missing and not common:
         why = f"not run: {first.missing}"
     elif len(common) < SEEDS:
-        why = f"{plural(len(common), 'seed')} that all recipes have; {SEEDS} are needed"
+        why = f"{plural(len(common), 'seed')} that all starts have; {SEEDS} are needed"
     metric = metric_of(first.score, first.split)
-    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why)
+    rates = frozenset(_rate(planned.spec) for one, _ in files for planned in one.runs)
+    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why, rates)
 
 
-def _recipe(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> str:
-    """Return the recipe of the rows that were diagnosed, as a spec names it; of both sides where they differ."""
+def _start(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> str:
+    """Return the start of the rows that were diagnosed, its recipe as a spec names it; of both sides where they differ."""
     spec = next(planned.spec for planned in ran.runs if planned.axes == row.axes)
     made = dict(spec.sides)
-    return " / ".join(dict.fromkeys(made[side.side].recipe for side in sides if side.side in made))
+    recipe = " / ".join(dict.fromkeys(made[side.side].recipe for side in sides if side.side in made))
+    return start_of(recipe, _rate(spec))
+
+
+def _rate(spec: Spec) -> float:
+    """Return what the rows' rate was multiplied with."""
+    return float(dict(spec.training).get(_RATE, 1.0))
 
 
 def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:

@@ -88,12 +88,17 @@ def document(summaries: Sequence[Summary], pictures: Pictures | None = None, dia
     for finding in claimed:
         lines += _finding(finding)
     lines += beside.section(ordered)
-    lines += advice.section(diagnosed) if diagnosed else []
+    lines += advice.section(diagnosed, _notes_on_advice(ordered)) if diagnosed else []
     for summary in ordered:
         lines += _experiment(summary, (pictures or {}).get(summary.name, {}))
     said = dict.fromkeys(line for summary in ordered for line in explanation(summary))
     lines += ["## How to read this", "", *(f"- {text(line)}" for line in said)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _notes_on_advice(summaries: Sequence[Summary]) -> list[str]:
+    """Return what files of verdicts say of them by hand: what was read from which cells, say."""
+    return [note for one in summaries if any(part.metric.name == "verdict" for part in one.parts) for note in one.notes]
 
 
 def _rank(summary: Summary) -> int:

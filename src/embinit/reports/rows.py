@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from embinit import statistics
-from embinit.experiments.experiment import Baseline, Block, Planned
+from embinit.experiments.experiment import SAME, Baseline, Block, Planned
 from embinit.experiments.results import Result
 from embinit.reports import paper, words
 from embinit.reports.types import Beside, Difference, Metric, Row, Statistic, Stretched
@@ -173,7 +173,7 @@ def _bases(
     def place(row: Row, base: Baseline) -> int | str:
         pinned = dict(base.at)
         wanted = {axis: pinned.get(axis, value) for axis, value in row.axes if axis in varied}
-        wanted |= {axis: base.recipe for axis, _ in row.axes if axis in compared}
+        wanted |= {axis: value if base.recipe == SAME else base.recipe for axis, value in row.axes if axis in compared}
         fits = (number for number, other in enumerate(made) if wanted.items() <= dict(other.axes).items())
         return next(fits, base.recipe) if compared else base.recipe
 

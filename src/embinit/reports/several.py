@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from embinit.experiments.experiment import Baseline
+from embinit.experiments.experiment import SAME, Baseline
 from embinit.reports import words
 from embinit.reports.rows import LEVEL, difference
 from embinit.reports.types import Difference, Metric, Part, Row
@@ -22,11 +22,18 @@ def is_plain(baselines: Sequence[Baseline]) -> bool:
 
 def versus(baselines: Sequence[Baseline]) -> str:
     """Return the baselines in words: `xavier`, `both xavier and pretrained_xavier (also with sinusoidal positions)`."""
-    recipes = list(dict.fromkeys(one.recipe for one in baselines))
+    named = [one for one in baselines if one.recipe != SAME]
+    recipes = list(dict.fromkeys(one.recipe for one in named))
     said = f"{'both ' if len(recipes) == 2 else 'each of ' if len(recipes) > 2 else ''}{listed(recipes)}"
-    pins = list(dict.fromkeys(words.setting(axis, value) for one in baselines for axis, value in one.at))
-    where = f"with {', or '.join(pins)}"
-    return said if not pins else f"{said} {where}" if all(one.at for one in baselines) else f"{said} (also {where})"
+    pins = _pins(named)
+    if pins:
+        said = f"{said} with {pins}" if all(one.at for one in named) else f"{said} (also with {pins})"
+    same = _pins([one for one in baselines if one.recipe == SAME])
+    return f"{said} and itself with {same}" if same else said
+
+
+def _pins(baselines: Sequence[Baseline]) -> str:
+    return ", or ".join(dict.fromkeys(words.setting(axis, value) for one in baselines for axis, value in one.at))
 
 
 def block_answer(rows: Sequence[Row], metric: Metric, baselines: Sequence[Baseline]) -> str:

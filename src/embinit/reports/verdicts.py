@@ -12,7 +12,7 @@ from embinit.diagnosis.verdict import Basis, Lines, verdict
 from embinit.errors import EmbinitError
 from embinit.experiments.draft import canonical
 from embinit.recipes.recipe import recipe as recipe_of
-from embinit.reports.cells import Trial
+from embinit.reports.cells import Trial, start_of
 from embinit.reports.rows import difference
 from embinit.reports.types import Difference
 from embinit.types import xavier_std
@@ -25,19 +25,19 @@ TRIVIAL = ("xavier", "pretrained", "pretrained_xavier")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one recipe in one cell."""
+    """What became of one start in one cell."""
 
-    recipe: str
+    start: str
     #: "hit": the best, or not significantly worse; "miss"; "open"
     word: str
     #: how far the best is above it, in the metric's unit; None where that is not known
     regret: float | None = None
-    #: the recipe against the best, paired by seed; None where it is the best, or cannot be compared
+    #: the start against the best, paired by seed; None where it is the best, or cannot be compared
     difference: Difference | None = None
     why: str = ""
 
 
-#: Names a recipe for a cell.
+#: Names a start for a cell.
 Adviser = Callable[[Trial], str]
 
 
@@ -63,23 +63,33 @@ def untold(trial: Trial) -> Trial:
 
 
 def advised(trial: Trial, lines: Lines | None = None) -> str:
-    """Return the one of the recipes that were run which the verdict means; by other lines than its own where given.
+    """Return the start that the verdict means; by other lines than its own where given.
+
+    Where no start of the cell had the rate that is advised, the recipe is judged among those that were run at the full one.
+    """
+    recipe = at_full_rate(trial, lines)
+    rates = {verdict(side.basis, lines).rate for side in trial.sides}
+    return start_of(recipe, min(rates)) if rates <= trial.rates else recipe
+
+
+def at_full_rate(trial: Trial, lines: Lines | None = None) -> str:
+    """Return the one of the recipes that were run which the verdict means, whatever it says of the rate.
 
     A recipe that was not run differs from `pretrained` and `pretrained_xavier` in the scale alone: the one is taken whose σ
     is nearer by its ratio. Where the sides of a translation are advised differently, and were not run so, both are
     standardized: that is the remedy of a harm on one side, and none to rows that are narrow already.
     """
     named = dict.fromkeys(
-        _runnable(verdict(side.basis, lines).recipe, side.basis, trial.recipes) for side in trial.sides
+        _runnable(verdict(side.basis, lines).recipe, side.basis, trial.starts) for side in trial.sides
     )
     both = " / ".join(named)
-    return both if len(named) == 1 or both in trial.recipes else "pretrained_xavier"
+    return both if len(named) == 1 or both in trial.starts else "pretrained_xavier"
 
 
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
     said = [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
-    return any(_runnable(advice, basis, trial.recipes) != canonical(recipe_of(advice)) for advice, basis in said)
+    return any(_runnable(advice, basis, trial.starts) != canonical(recipe_of(advice)) for advice, basis in said)
 
 
 def _runnable(advice: str, basis: Basis, ran: Sequence[str]) -> str:
@@ -103,25 +113,25 @@ def _std(text: str, basis: Basis) -> float:
     return basis.spread.std
 
 
-def outcome(trial: Trial, recipe: str) -> Outcome:
-    """Return whether a recipe was the best of a cell, or not significantly worse: its paired 95 % interval reaches zero."""
+def outcome(trial: Trial, start: str) -> Outcome:
+    """Return whether a start was the best of a cell, or not significantly worse: its paired 95 % interval reaches zero."""
     if trial.open:
-        return Outcome(recipe, "open", why=trial.open)
-    if recipe in trial.failed:
-        return Outcome(recipe, "miss", why=trial.failed[recipe])
-    if recipe not in trial.scores:
-        return Outcome(recipe, "open", why=f"{recipe} was not run")
+        return Outcome(start, "open", why=trial.open)
+    if start in trial.failed:
+        return Outcome(start, "miss", why=trial.failed[start])
+    if start not in trial.scores:
+        return Outcome(start, "open", why=f"{start} was not run")
     best = trial.best
-    if recipe == best:
-        return Outcome(recipe, "hit", 0.0)
-    found = difference(trial.scores[recipe], trial.scores[best], best, trial.metric)
+    if start == best:
+        return Outcome(start, "hit", 0.0)
+    found = difference(trial.scores[start], trial.scores[best], best, trial.metric)
     if found is None:
-        raise EmbinitError(f"{trial.name}: {recipe} and {best} have no seed in common")
+        raise EmbinitError(f"{trial.name}: {start} and {best} have no seed in common")
     sign = 1 if trial.metric.higher else -1
     bounds = [sign * bound for bound in (found.low, found.high) if bound is not None]
     # Without an interval all differences are equal: they are the noise's only where they are none.
     worse = max(bounds) < 0 if bounds else found.mean != 0
-    return Outcome(recipe, "miss" if worse else "hit", -sign * found.mean, found)
+    return Outcome(start, "miss" if worse else "hit", -sign * found.mean, found)
 
 
 def tally(found: Sequence[Trial], adviser: Adviser) -> Tally:

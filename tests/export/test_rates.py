@@ -1,0 +1,93 @@
+"""Rows at a rate of their own, in torch's optimizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from embinit import EmbinitError, parameter_groups
+
+torch = pytest.importorskip("torch")
+
+
+class Tied(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """An embedding, a layer, and an output that shares the embedding's weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.layer = torch.nn.Embedding(9, 4), torch.nn.Linear(4, 4)
+        self.output = torch.nn.Linear(4, 9, bias=False)
+        self.output.weight = self.embedding.weight
+
+    def forward(self, ids: Any) -> Any:
+        return self.output(self.layer(self.embedding(ids)))
+
+
+def test_every_weight_is_in_one_group_and_tied_ones_go_with_the_rows() -> None:
+    model = Tied()
+    rows, others = parameter_groups(model, model.embedding, lr=1e-3)
+    assert [id(weight) for weight in rows["params"]] == [id(model.embedding.weight)]
+    assert {id(weight) for weight in others["params"]} == {id(weight) for weight in model.layer.parameters()}
+    assert (rows["lr"], others["lr"]) == (pytest.approx(1e-4), 1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0, 0.0])
+def test_one_step_of_adam_moves_rows_by_their_share(rate: float) -> None:
+    torch.manual_seed(0)
+    model = Tied()
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    optimizer = torch.optim.Adam(parameter_groups(model, model.embedding, lr=1e-3, rate=rate))
+    model(torch.arange(9)).square().sum().backward()
+    optimizer.step()
+    moved = {name: (weight.detach() - before[name]).abs().max().item() for name, weight in model.named_parameters()}
+    # Adam's first step is the rate itself, whatever the gradient.
+    assert moved["layer.weight"] == pytest.approx(1e-3, rel=1e-3)
+    assert moved["embedding.weight"] == pytest.approx(rate * 1e-3, rel=1e-3)
+
+
+def test_schedulers_keep_the_ratio() -> None:
+    model = Tied()
+    optimizer = torch.optim.AdamW(parameter_groups(model, model.embedding, lr=1e-3))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
+    for _ in range(3):
+        optimizer.step()
+        scheduler.step()
+    rows, others = (group["lr"] for group in optimizer.param_groups)
+    assert others == pytest.approx(1e-3 / 8)
+    assert rows == pytest.approx(others / 10)
+
+
+def test_hugging_faces_models_know_their_rows() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=11, **sizes))
+    rows, others = parameter_groups(model, lr=1e-3)
+    assert [tuple(weight.shape) for weight in rows["params"]] == [(11, 8)]
+    assert len(rows["params"]) + len(others["params"]) == len(list(model.parameters()))
+
+
+WRONG = {
+    "no model": (lambda model: parameter_groups([model], lr=1), "takes a torch.nn.Module, not list"),  # type: ignore[arg-type]
+    "nothing that says where the rows are": (
+        lambda model: parameter_groups(model, lr=1),
+        "Tied has no get_input_embeddings(); name the layer",
+    ),
+    "a layer of another model": (
+        lambda model: parameter_groups(model, Tied().embedding, lr=1),
+        "the layer is not a part of this Tied",
+    ),
+    "a layer without weights": (
+        lambda model: parameter_groups(model, torch.nn.ReLU(), lr=1),
+        "ReLU has no weights; give the embedding layer",
+    ),
+    "a negative rate": (lambda model: parameter_groups(model, model.embedding, lr=1, rate=-1), "rate = -1: "),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_taken_is_one_sentence(case: str) -> None:
+    call, said = WRONG[case]
+    with pytest.raises(EmbinitError) as raised:
+        call(Tied())
+    assert said in str(raised.value)
