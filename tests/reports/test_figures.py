@@ -140,3 +140,4 @@ def test_a_start_has_one_colour_in_every_report_and_no_two_have_the_same(path: P
     if summary.baseline in colors:
         assert next(iter(colors)) == summary.baseline
         assert summary.baseline in STARTS or colors[summary.baseline] == 0
+        assert all(place for name, place in colors.items() if name not in (summary.baseline, "xavier"))

@@ -127,16 +127,18 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
 
 #: The paper's starts, by the places of their colours; and the places for others, where none of these has them.
 _STARTS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
-_OTHERS = (0, 5, 6, 7, 1, 2, 3, 4)
+_OTHERS = (5, 6, 7, 1, 2, 3, 4)
 
 
 def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
     """Return every series, the baseline first, with the place of its colour: the paper's starts have their own places.
 
-    The others have what is left. A sweep's come last, for its chart has colours of its own.
+    The others have what is left; grey, the first place, is a baseline's, and the last to be taken where that has another. A
+    sweep's come last, for its chart has colours of its own.
     """
     ordered = sorted(parts, key=lambda part: part.sweep is not None)
     names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)
     held = {name: _STARTS.index(name) for name in names if name in _STARTS}
-    free = (place for place in chain(_OTHERS, count(len(_OTHERS))) if place not in held.values())
+    places = (*_OTHERS, 0) if baseline in held else (0, *_OTHERS)
+    free = (place for place in chain(places, count(len(places))) if place not in held.values())
     return {name: held[name] if name in held else next(free) for name in names}
