@@ -186,12 +186,14 @@ def test_results_md_has_the_section_from_the_files_alone(tmp_path: Path) -> None
     write_compact(ran.experiment, ran.results, tmp_path / "trained.results.json")
     main([str(tmp_path), str(tmp_path / "RESULTS.md"), "--no-figures"])
     assert "Is the advice" not in (tmp_path / "RESULTS.md").read_text("utf-8")
-    write_measured(looked.experiment, looked.measured, tmp_path / "verdicts.results.json")
+    noted = replace(looked.experiment, notes=("its lines were read from sst, 9",))
+    write_measured(noted, looked.measured, tmp_path / "verdicts.results.json")
     main([str(tmp_path), str(tmp_path / "RESULTS.md"), "--no-figures"])
     written = (tmp_path / "RESULTS.md").read_text("utf-8")
     assert written.count("## Is the advice of `embinit inspect` good?") == 1
     assert "in 1 of 2 cells: less often than pretrained_xavier taken always (2)." in written
     assert "| **miss** |" in written
+    assert "\n- its lines were read from sst, 9\n" in written
     # The rounding of the small file changes no advice.
     (first, second) = trials([ran, read_compact(tmp_path / "verdicts.results.json")])
     assert (advised(first), advised(second)) == ("pretrained_xavier", "pretrained")

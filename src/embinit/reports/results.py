@@ -51,8 +51,9 @@ def main(words: Sequence[str]) -> None:
         }
         for summary in summaries
     }
+    notes = [note for one in kept if one.experiment.kind == "verdict" for note in one.experiment.notes]
     with replacing(out) as file:
-        file.write(document(summaries, pictures, trials(kept)).encode())
+        file.write(document(summaries, pictures, trials(kept), notes).encode())
 
 
 def _beside(path: Path, out: Path) -> str:
@@ -72,8 +73,16 @@ def read_compacts(folder: Path) -> list[Compact]:
     return [read_compact(path) for path in paths]
 
 
-def document(summaries: Sequence[Summary], pictures: Pictures | None = None, diagnosed: Sequence[Trial] = ()) -> str:
-    """Return RESULTS.md: the answers, the findings, ours beside the paper's, the advice, then experiment by experiment."""
+def document(
+    summaries: Sequence[Summary],
+    pictures: Pictures | None = None,
+    diagnosed: Sequence[Trial] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """Return RESULTS.md: the answers, the findings, ours beside the paper's, the advice, then experiment by experiment.
+
+    `notes` are what files of verdicts say of the advice by hand: what was read from which cells, say.
+    """
     ordered = sorted(summaries, key=_rank)
     claimed = findings(ordered)
     lines = [
@@ -88,17 +97,12 @@ def document(summaries: Sequence[Summary], pictures: Pictures | None = None, dia
     for finding in claimed:
         lines += _finding(finding)
     lines += beside.section(ordered)
-    lines += advice.section(diagnosed, _notes_on_advice(ordered)) if diagnosed else []
+    lines += advice.section(diagnosed, notes) if diagnosed else []
     for summary in ordered:
         lines += _experiment(summary, (pictures or {}).get(summary.name, {}))
     said = dict.fromkeys(line for summary in ordered for line in explanation(summary))
     lines += ["## How to read this", "", *(f"- {text(line)}" for line in said)]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _notes_on_advice(summaries: Sequence[Summary]) -> list[str]:
-    """Return what files of verdicts say of them by hand: what was read from which cells, say."""
-    return [note for one in summaries if any(part.metric.name == "verdict" for part in one.parts) for note in one.notes]
 
 
 def _rank(summary: Summary) -> int:
