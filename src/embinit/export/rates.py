@@ -20,9 +20,9 @@ def parameter_groups(
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Linear(4, 2))
-    >>> groups = parameter_groups(model, model[0], lr=1e-3)
-    >>> [(group["lr"], len(group["params"])) for group in groups]
-    [(0.0001, 1), (0.001, 2)]
+    >>> rows, others = parameter_groups(model, model[0], lr=1e-3)
+    >>> rows["lr"], others["lr"]
+    (0.0001, 0.001)
     """
     torch = require("torch", "train", "a rate for the rows")
     if not isinstance(model, torch.nn.Module):
