@@ -70,13 +70,13 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     assert "Scale these vectors down to 1.4 times the positions" in done.stdout
     assert "\ntask        classification  " in done.stdout
     learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
-    assert "task classification (the advice stays: " in learned
+    assert "task classification (changes the advice where positions are sinusoids alone)" in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
     (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
     matrix = np.load(tmp_path / "made.npy")
     assert matrix.std() * matrix.shape[1] ** 0.5 == pytest.approx(1.4 * 0.5**0.5, rel=0.01)
-    advised = "torch.optim.Adam(embinit.parameter_groups(model, lr=rate, rate=0.1))"
+    advised = "torch.optim.Adam(embinit.parameter_groups(model, model.embedding, lr=1e-4, rate=0.1))"
     assert advised in done.stdout
     assert "parameter_groups" not in run("inspect", made).stdout
     # Also where nothing needs to be done to the rows.

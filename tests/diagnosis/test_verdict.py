@@ -76,6 +76,8 @@ def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
     # Neither random rows, nor a translator's, nor those of models that it was not tried in.
     others = [
         diagnose(rows, recipe="xavier", task="classification"),
+        diagnose(rows, recipe="pretrained | shuffle | scale ratio=1.4", task="classification"),
+        diagnose(replace(rows, found=np.arange(len(rows.vocabulary)) % 3 == 0), task="classification"),
         diagnose(rows),
         diagnose(rows, host="bert", task="classification"),
         diagnose(rows, host="llama", task="classification"),
@@ -84,6 +86,17 @@ def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
         assert seen.verdict.rate == 1
         assert "rate" not in {one.name for one in seen.verdict.findings}
         assert "learn at" not in seen.verdict.headline
+
+
+def test_rows_that_are_advised_in_place_of_random_ones_learn_slowly_too() -> None:
+    seen = diagnose(vectors(0.37, 64), recipe="xavier | scale ratio=6", task="classification").verdict
+    assert (seen.recipe, seen.rate) == ("pretrained | center | scale ratio=1.4", 0.1)
+
+
+@pytest.mark.parametrize(("ratio", "task"), [(0.75, "classification"), (3.0, "classification"), (2.5, None)])
+def test_rows_that_are_scaled_to_a_line_are_on_its_good_side(ratio: float, task: str | None) -> None:
+    seen = diagnose(vectors(0.37, 64), recipe=f"pretrained | scale ratio={ratio}", task=task)
+    assert seen.verdict.advice.startswith("as is")
 
 
 def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:

@@ -167,6 +167,7 @@ def test_what_is_wrong_at_the_top_is_said(line: str, tmp_path: Path) -> None:
 
 IN_BLOCK = {
     "model.head = 4": "block 1 (x).model: unknown key 'head'; did you mean 'heads'?",
+    "model = 4": "block 1 (x): model is a table of settings, model.NAME = VALUE each",
     "modell.heads = 4": "block 1 (x): unknown key 'modell.heads'; did you mean 'model'?",
     "training.epochs = 2.5": "block 1 (x).training.epochs: 2.5, but a whole number is expected",
     "training.rate = true": "block 1 (x).training.rate: True, but a number is expected",
@@ -224,6 +225,7 @@ IN_TABLES = {
     '[tasks.a]\nname = "tatoeba"\nalso = ["iwslt:test"]': "tasks.a.also: 'iwslt:test' is no DATA SET:SPLIT",
     '[recipes.a]\nsteps = "xavier"\nfil = "mean"': "recipes.a: unknown key 'fil'; did you mean 'fill'?",
     '[recipes.xavier]\nsteps = "normal"': "recipes.xavier: 'xavier' is a recipe's name already",
+    '[recipes.same]\nsteps = "normal"': "recipes.same: 'same' means each row's own recipe in `baseline`; give it another",
 }
 
 

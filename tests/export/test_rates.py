@@ -26,7 +26,7 @@ class Tied(torch.nn.Module):  # type: ignore[misc, name-defined]
 
 def test_every_weight_is_in_one_group_and_tied_ones_go_with_the_rows() -> None:
     model = Tied()
-    rows, others = parameter_groups(model, model.embedding, lr=1e-3)
+    others, rows = parameter_groups(model, model.embedding, lr=1e-3)
     assert [id(weight) for weight in rows["params"]] == [id(model.embedding.weight)]
     assert {id(weight) for weight in others["params"]} == {id(weight) for weight in model.layer.parameters()}
     assert (rows["lr"], others["lr"]) == (pytest.approx(1e-4), 1e-3)
@@ -46,23 +46,44 @@ def test_one_step_of_adam_moves_rows_by_their_share(rate: float) -> None:
     assert moved["embedding.weight"] == pytest.approx(rate * 1e-3, rel=1e-3)
 
 
-def test_schedulers_keep_the_ratio() -> None:
+def test_schedulers_that_scale_keep_the_ratio() -> None:
     model = Tied()
     optimizer = torch.optim.AdamW(parameter_groups(model, model.embedding, lr=1e-3))
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
     for _ in range(3):
         optimizer.step()
         scheduler.step()
-    rows, others = (group["lr"] for group in optimizer.param_groups)
+    others, rows = (group["lr"] for group in optimizer.param_groups)
     assert others == pytest.approx(1e-3 / 8)
     assert rows == pytest.approx(others / 10)
+
+
+def test_those_that_set_rates_take_one_for_each_group() -> None:
+    model = Tied()
+    optimizer = torch.optim.AdamW(parameter_groups(model, model.embedding, lr=1e-3))
+    rates = [group["lr"] for group in optimizer.param_groups]
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=rates, total_steps=9)
+    for _ in range(8):
+        others, rows = (group["lr"] for group in optimizer.param_groups)
+        assert rows == pytest.approx(others / 10)
+        optimizer.step()
+        scheduler.step()
+
+
+def test_a_weight_and_a_wrapped_model_will_do() -> None:
+    model = Tied()
+    _, rows = parameter_groups(model, model.embedding.weight, lr=torch.tensor(1e-3))  # type: ignore[arg-type]
+    assert float(rows["lr"]) == pytest.approx(1e-4)
+    model.get_input_embeddings = lambda: model.embedding  # type: ignore[assignment]
+    _, wrapped = parameter_groups(torch.nn.DataParallel(model), lr=1e-3)
+    assert [id(weight) for weight in wrapped["params"]] == [id(model.embedding.weight)]
 
 
 def test_hugging_faces_models_know_their_rows() -> None:
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=11, **sizes))
-    rows, others = parameter_groups(model, lr=1e-3)
+    others, rows = parameter_groups(model, lr=1e-3)
     assert [tuple(weight.shape) for weight in rows["params"]] == [(11, 8)]
     assert len(rows["params"]) + len(others["params"]) == len(list(model.parameters()))
 
@@ -71,17 +92,37 @@ WRONG = {
     "no model": (lambda model: parameter_groups([model], lr=1), "takes a torch.nn.Module, not list"),  # type: ignore[arg-type]
     "nothing that says where the rows are": (
         lambda model: parameter_groups(model, lr=1),
-        "Tied has no get_input_embeddings(); name the layer",
+        "Tied does not tell its embedding by get_input_embeddings(); name the layer",
     ),
     "a layer of another model": (
         lambda model: parameter_groups(model, Tied().embedding, lr=1),
-        "the layer is not a part of this Tied",
+        "a layer that was given is not a part of this Tied",
     ),
     "a layer without weights": (
         lambda model: parameter_groups(model, torch.nn.ReLU(), lr=1),
-        "ReLU has no weights; give the embedding layer",
+        "ReLU is no layer with weights",
     ),
-    "a negative rate": (lambda model: parameter_groups(model, model.embedding, lr=1, rate=-1), "rate = -1: "),
+    "a list of layers": (
+        lambda model: parameter_groups(model, [model.embedding], lr=1),  # type: ignore[arg-type]
+        "list is no layer with weights; name embedding layers, one after the other",
+    ),
+    "a class": (
+        lambda model: parameter_groups(model, torch.nn.Embedding, lr=1),  # type: ignore[arg-type]
+        "Embedding is no layer with weights",
+    ),
+    "a negative rate": (lambda model: parameter_groups(model, model.embedding, lr=1, rate=-1), "rate = -1, but"),
+    "no number for a rate": (
+        lambda model: parameter_groups(model, model.embedding, lr=1, rate=float("nan")),
+        "rate = nan, but a number of 0 or more is expected",
+    ),
+    "a text for a rate": (
+        lambda model: parameter_groups(model, model.embedding, lr="1e-3"),  # type: ignore[arg-type]
+        "lr = '1e-3', but a number",
+    ),
+    "nothing for a rate": (
+        lambda model: parameter_groups(model, model.embedding, lr=None),  # type: ignore[arg-type]
+        "lr = None, but a number",
+    ),
 }
 
 

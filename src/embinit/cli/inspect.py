@@ -35,7 +35,7 @@ def command(
             "--task",
             metavar="KIND",
             help="What the model is for: translation (the default) or classification, whose rows do best somewhat larger "
-            "than the positions. Changes the advice where positions are sinusoids.",
+            "than the positions, at a lower rate. Changes the advice where positions are sinusoids.",
             show_default=False,
         ),
     ] = None,
@@ -153,7 +153,7 @@ def _task(diagnosis: Diagnosis) -> str:
     counts = diagnosis.host.positions == "sinusoidal"
     if diagnosis.basis.task is None:
         return "translation, by default; --task classification for a classifier" if counts else ""
-    return diagnosis.basis.task + ("" if counts else " (the advice stays: it changes where positions are sinusoids)")
+    return diagnosis.basis.task + ("" if counts else " (changes the advice where positions are sinusoids alone)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
@@ -228,11 +228,11 @@ def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, own_vocabul
     screen.print(f"\n[bold]{escape(opinion.headline)}[/]")
     screen.print(hanging((f" {_SIGNS[finding.severity]}", escape(finding.text)) for finding in opinion.findings))
     if own_vocabulary and opinion.advice == "as is" and opinion.recipe == "pretrained":
-        screen.print("\nNothing needs to be done to them.")
+        screen.print("\nNothing needs to be done to the vectors themselves.")
     else:
         screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
         screen.print(f"  {line}", markup=False, soft_wrap=True)
     if opinion.rate != 1:
-        groups = f"embinit.parameter_groups(model, lr=rate, rate={opinion.rate:g})"
-        screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' rate, in PyTorch:\n")
+        groups = f"embinit.parameter_groups(model, model.embedding, lr=1e-4, rate={opinion.rate:g})"
+        screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' learning rate, in PyTorch:\n")
         screen.print(f"  optimizer = torch.optim.Adam({groups})", markup=False, soft_wrap=True)

@@ -111,7 +111,7 @@ def diagnose(
     others = distribution(matrix[~own]) if not own.all() else None
     coverage = aligned.coverage()
     missing_std = None if others is None or others.rows < 10 else others.std
-    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose, chosen.uses_source)
+    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose, chosen.keeps_meaning)
     opinion = verdict(basis)
     if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.

@@ -57,7 +57,7 @@ class Basis:
     missing_std: float | None
     #: what the model is for; None: not said, and advised as for translation
     task: TaskKind | None = None
-    #: whether the rows are a source's: random ones have nothing to lose
+    #: whether the rows are a source's, each where it belongs: random and shuffled ones have nothing to lose
     meaning: bool = True
 
     @property
@@ -115,7 +115,7 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
         findings += _rounding(basis.absorbed, basis.host, lines["rounding"])
     else:
         advice, headline, recipe, findings = _without_positions(basis, lines["stream"])
-    rate = lines["classification"]["rate"] if basis.table == "classification" and basis.meaning else 1.0
+    rate = lines["classification"]["rate"] if _slower(basis, recipe, lines["rows"]) else 1.0
     if rate != 1:
         headline = f"{headline} Let them learn at {part(rate)} of the other weights' rate."
         findings.append(Finding("note", "rate", _SLOWER))
@@ -123,10 +123,16 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
     return Verdict(advice, headline, recipe, tuple(findings), rate)
 
 
+def _slower(basis: Basis, recipe: str, line: Mapping[str, float]) -> bool:
+    """Return whether the rows that are advised should learn slowly: a classifier's, most of which mean something."""
+    means = basis.meaning or recipe != "pretrained"
+    return basis.table == "classification" and means and basis.coverage[0] >= line["coverage"]
+
+
 _Opinion = tuple[str, str, str, list[Finding]]
 _SLOWER = (
-    "rows seem to keep what they mean if they learn slowly: at a tenth of the rate rows of this size gained 1.5 to 2.2 "
-    "points on MNLI, and 0.6 [0.2, 1.1] and 0.4 [-0.1, 0.8] on SST-2, which other seeds are to confirm "
+    "rows seem to keep what they mean if they learn slowly: at a tenth of the rate rows of the size that is advised gained "
+    "1.5 to 2.2 points on MNLI, and 0.6 [0.2, 1.1] and 0.4 [-0.1, 0.8] on SST-2, which other seeds are to confirm "
     "(results/size.results.json)"
 )
 
@@ -134,7 +140,7 @@ _SLOWER = (
 def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
     if basis.table == "classification":
         return _in_a_classifier(basis, absorbed, lines["classification"])
-    line, ratio = lines["ratio"], absorbed.ratio
+    line, ratio = lines["ratio"], _rounded(absorbed.ratio)
     seen, told, kept, taken = _words(basis.host, absorbed)
     if ratio > line["border"]:
         hidden = _hidden(absorbed)
@@ -163,14 +169,14 @@ def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinio
 def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, float]) -> _Opinion:
     """Return what to do where rows shall keep their meaning in training more than positions must be read from them."""
     seen, told, kept, taken = _words(basis.host, absorbed)
-    size = f"{line['aim']} times the positions"
-    if absorbed.ratio > line["high"]:
+    size, ratio = f"{line['aim']} times the positions", _rounded(absorbed.ratio)
+    if ratio > line["high"]:
         text = f"positions are {'absorbed' if _hidden(absorbed) else 'outweighed'}: {seen}{told}{taken}"
         headline = f"Scale these vectors down to {size}, about the size that classifiers did best with."
-        order = "where order hardly matters (sentiment), rows may do as well or better as they are: compare"
+        order = "where order hardly matters (sentiment), rows may do as well or better as they are: compare both"
         findings = [Finding("harm", "absorption", text), Finding("note", "order", order)]
         return "scale down", headline, _at(line["aim"]), findings
-    if absorbed.ratio >= line["low"]:
+    if ratio >= line["low"]:
         text = f"rows are somewhat larger than the positions, or nearly as large: {seen}{told}{kept}{taken}"
         headline = "Use these vectors as they are: they are about the size that classifiers did best with."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
@@ -181,6 +187,11 @@ def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, floa
         f"Enlarge these vectors to {size}: so small they do no harm, but training soon overwrites what they mean."
     )
     return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+
+
+def _rounded(ratio: float) -> float:
+    """Return a ratio in six digits: rows that a recipe scaled to a line are on it."""
+    return float(f"{ratio:.6g}")
 
 
 def _random(seen: str) -> _Opinion:

@@ -120,5 +120,7 @@ def _unknown(key: str, where: str, known: dict[str, Any], others: set[str] | Non
     if dot and table in tables:
         inside = [full.partition(".")[2] for full in known if full.startswith(f"{table}.")]
         return f"{where}.{table}", f"unknown key {name!r}{closest(name, inside)}"
+    if key in tables:
+        return where, f"{key} is a table of settings, {key}.NAME = VALUE each"
     plain = [full for full in known if "." not in full]
     return where, f"unknown key {key!r}{closest(key.partition('.')[0], [*plain, *tables, *(others or ())])}"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from embinit.corpora.tasks import tasks as known_tasks
 from embinit.errors import EmbinitError, closest
+from embinit.experiments.experiment import SAME
 from embinit.experiments.fields import GloveSettings, Problems, SourceSettings, TaskSettings, table
 from embinit.recipes.recipe import Recipe, named
 from embinit.recipes.recipe import recipe as recipe_of
@@ -130,8 +131,9 @@ def _recipe(name: str, content: dict[str, Any], problems: Problems) -> tuple[str
             problems.add(where, f"unknown key {key!r}{closest(key, _RECIPE)}")
         elif not isinstance(value, str):
             problems.add(f"{where}.{key}", f"{value!r}, but a text is expected")
-    if name in named():
-        problems.add(where, f"{name!r} is a recipe's name already; give it another")
+    if name in named() or name == SAME:
+        said = "is a recipe's name already" if name in named() else "means each row's own recipe in `baseline`"
+        problems.add(where, f"{name!r} {said}; give it another")
     if "steps" not in content:
         problems.add(where, "needs steps")
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from embinit.errors import EmbinitError, require
@@ -15,43 +16,60 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Return a model's weights in two groups for a torch optimizer: embedding rows at `rate` times `lr`, the others at `lr`.
 
-    Without `layers` the rows are those of `model.get_input_embeddings()`, as Hugging Face's models have it. An output layer
-    that is tied to them shares their weight, and so their rate. Schedulers keep the ratio, for they scale each group's own.
+    The others come first, for tools log the first group's rate. Without `layers` the rows are those of
+    `model.get_input_embeddings()`, as Hugging Face's models have it: of a model with two embeddings name both. An output
+    layer that is tied to them shares their weight, and so their rate. Schedulers that scale each group's rate keep the
+    ratio; those that set it (OneCycleLR, CyclicLR, a floor) take one for each group.
 
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Linear(4, 2))
-    >>> rows, others = parameter_groups(model, model[0], lr=1e-3)
-    >>> rows["lr"], others["lr"]
-    (0.0001, 0.001)
+    >>> others, rows = parameter_groups(model, model[0], lr=1e-3)
+    >>> others["lr"], rows["lr"]
+    (0.001, 0.0001)
     """
     torch = require("torch", "train", "a rate for the rows")
     if not isinstance(model, torch.nn.Module):
         raise EmbinitError(f"parameter_groups(model, …) takes a torch.nn.Module, not {type(model).__name__}")
-    if rate < 0:
-        raise EmbinitError(f"rate = {rate}: rows learn at 0 (not at all) or more times the other weights' rate")
-    rows = {id(weight): weight for layer in layers or _input_embeddings(model) for weight in _weights(layer)}
-    own = {id(weight) for weight in model.parameters()}
-    if not rows.keys() <= own:
-        raise EmbinitError(f"the layer is not a part of this {type(model).__name__}: none of its steps would reach it")
+    for name, value in (("lr", lr), ("rate", rate)):
+        _check(name, value)
+    found = [_weights(layer, torch) for layer in layers] or [_weights(_input_embeddings(model), torch)]
+    rows = {id(weight): weight for weights in found for weight in weights}
+    if not rows.keys() <= {id(weight) for weight in model.parameters()}:
+        raise EmbinitError(f"a layer that was given is not a part of this {type(model).__name__}")
     others = [weight for weight in model.parameters() if id(weight) not in rows]
-    return [{"params": list(rows.values()), "lr": lr * rate}, {"params": others, "lr": lr}]
+    return [{"params": others, "lr": lr}, {"params": list(rows.values()), "lr": lr * rate}]
 
 
-def _input_embeddings(model: Any) -> list[Any]:
+def _check(name: str, value: Any) -> None:
+    """Raise where it is no number (a tensor of one is) from zero on."""
     try:
-        found = model.get_input_embeddings()
-    except (AttributeError, NotImplementedError):
+        sound = not isinstance(value, str) and math.isfinite(number := float(value)) and number >= 0
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise EmbinitError(f"{name} = {value!r}, but a number of 0 or more is expected")
+
+
+def _input_embeddings(model: Any) -> Any:
+    inner = getattr(model, "module", model)  # DataParallel and its kind
+    asked = getattr(inner, "get_input_embeddings", None)
+    try:
+        found = None if asked is None else asked()
+    except NotImplementedError:
         found = None
     if found is None:
         raise EmbinitError(
-            f"{type(model).__name__} has no get_input_embeddings(); name the layer: "
+            f"{type(model).__name__} does not tell its embedding by get_input_embeddings(); name the layer: "
             "parameter_groups(model, model.embedding, lr=…)"
         )
-    return [found]
+    return found
 
 
-def _weights(layer: Any) -> list[Any]:
-    weights = list(layer.parameters()) if hasattr(layer, "parameters") else []
+def _weights(layer: Any, torch: Any) -> list[Any]:
+    if isinstance(layer, torch.nn.Parameter):
+        return [layer]
+    weights = list(layer.parameters()) if isinstance(layer, torch.nn.Module) else []
     if not weights:
-        raise EmbinitError(f"{type(layer).__name__} has no weights; give the embedding layer, a torch.nn.Embedding")
+        what = layer.__name__ if isinstance(layer, type) else type(layer).__name__
+        raise EmbinitError(f"{what} is no layer with weights; name embedding layers, one after the other")
     return weights

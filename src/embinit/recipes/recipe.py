@@ -63,6 +63,16 @@ class Recipe:
         return self.steps[0].name == "pretrained"
 
     @property
+    def keeps_meaning(self) -> bool:
+        """Return whether each token has the source's own row, and not a random one or another token's.
+
+        >>> [recipe(text).keeps_meaning for text in ("pretrained", "pretrained | shuffle axes=columns", "pretrained_shuffled")]
+        [True, True, False]
+        """
+        axes = [checked(step.name, dict(step.parameters))["axes"] for step in self.steps if step.name == "shuffle"]
+        return self.uses_source and all(axis == "columns" for axis in axes)
+
+    @property
     def freed(self) -> int:
         """Return how many of the last columns are left to positions: zeros in every row."""
         return sum(checked(step.name, dict(step.parameters))["dims"] for step in self.steps if step.name == "free")

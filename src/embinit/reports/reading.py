@@ -14,7 +14,7 @@ _ABOUT = (
 )
 _TRAINED = (
     "Here the same model is trained from each of the starts below. Runs of one seed share all other weights and the order "
-    "of the data, so that the start alone makes the difference."
+    "of the data, so that the start, and what is said beside it, alone makes the difference."
 )
 
 
@@ -49,9 +49,9 @@ def explanation(summary: Summary) -> list[str]:
     ]
     if any(row.also for part in summary.parts for row in part.rows):
         said.append(
-            "Where rows have several baselines, each difference has a line of its own. Beside a mean, a mark means that it "
-            "is better, or worse, than all of its baselines: it is the weakest of its marks. Of two baselines the one that "
-            "is named later is compared with the other."
+            "Where rows have several baselines, each difference has a line of its own; a baseline without a setting is in "
+            "the row’s own. Beside a mean, a mark means that it is better, or worse, than all of its baselines: it is the "
+            "weakest of its marks. Of two baselines the one that is named later is compared with the other."
         )
     if any(part.sweep is not None for part in summary.parts):
         said.append(

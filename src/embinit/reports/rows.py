@@ -167,8 +167,11 @@ def _lowest_loss(result: Result) -> float | None:
 
 def _bases(
     made: Sequence[Row], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
-) -> list[dict[int | str, None]]:
-    """Return for each row the places of those that it is compared with, perhaps itself; or a name that is not there."""
+) -> list[dict[int | str, bool]]:
+    """Return for each row the places of those that it is compared with, perhaps itself, or a name that is not there.
+
+    True is a baseline of the report; a row that is compared with itself in another setting makes none of that.
+    """
 
     def place(row: Row, base: Baseline) -> int | str:
         pinned = dict(base.at)
@@ -177,12 +180,19 @@ def _bases(
         fits = (number for number, other in enumerate(made) if wanted.items() <= dict(other.axes).items())
         return next(fits, base.recipe) if compared else base.recipe
 
-    return [{place(row, base): None for base in baselines} for row in made]
+    found: list[dict[int | str, bool]] = []
+    for row in made:
+        places: dict[int | str, bool] = {}
+        for base in baselines:
+            where = place(row, base)
+            places[where] = places.get(where, False) or base.recipe != SAME
+        found.append(places)
+    return found
 
 
-def _compared(made: Sequence[Row], bases: Sequence[Mapping[int | str, None]], metric: Metric) -> list[Row]:
+def _compared(made: Sequence[Row], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[Row]:
     """Return rows with their differences; of two that are baselines of each other, the one that is named later has it."""
-    named = {number for places in bases for number in places}
+    named = {number for places in bases for number, plain in places.items() if plain}
     compared = []
     for number, (row, places) in enumerate(zip(made, bases, strict=True)):
         order = list(places)

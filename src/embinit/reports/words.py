@@ -51,11 +51,17 @@ def history(name: str) -> str:
 
 
 def setting(axis: str, value: str) -> str:
-    """Return a value on an axis in words: `pre-LN`, `no positions`, `layers 6`; a recipe or source is its own name."""
+    """Return a value on an axis in words: `pre-LN`, `no positions`, `layers 6`; a recipe or source is its own name.
+
+    >>> setting("training.embedding_rate", "0.5"), setting("training.embedding_rate", "0.1")
+    ('rows at 0.5 of the rate', 'rows at a tenth of the rate')
+    """
     known = words()["axis"].get(axis, {}).get(value)
     if known is not None:
         return str(known)
     place, _, name = axis.rpartition(".")
+    if name == "embedding_rate":
+        return f"rows at {value} of the rate"
     if name in ("recipe", "source", "task"):
         return f"{place} {value}" if place in ("encoder", "decoder") else value
     return f"{name} {value}"
