@@ -69,7 +69,7 @@ class Recipe:
         >>> recipe("pretrained | shuffle axes=columns").keeps_meaning, recipe("pretrained_shuffled").keeps_meaning
         (True, False)
         """
-        axes = [checked(step.name, dict(step.parameters))["axes"] for step in self.steps if step.name == "shuffle"]
+        axes = [dict(step.parameters).get("axes") for step in self.steps if step.name == "shuffle"]
         return self.uses_source and all(axis == "columns" for axis in axes)
 
     @property
