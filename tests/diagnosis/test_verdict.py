@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from embinit.alignment import align
+from embinit.diagnosis.basis import Basis, basis_of
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import Basis, basis_of, limits, percent, verdict
+from embinit.diagnosis.verdict import limits, percent, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe

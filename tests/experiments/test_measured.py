@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from embinit.diagnosis.basis import basis_of
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import basis_of, verdict
+from embinit.diagnosis.verdict import verdict
 from embinit.errors import EmbinitError
 from embinit.experiments.draft import Draft
 from embinit.experiments.measured import measure

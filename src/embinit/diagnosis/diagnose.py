@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from embinit.diagnosis.absorption import Absorption, absorption, position_table
+from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
-from embinit.diagnosis.verdict import Basis, Verdict, as_dict, verdict
+from embinit.diagnosis.verdict import Verdict, as_dict, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.diagnosis.verdict import Basis, basis_of
+from embinit.diagnosis.basis import Basis, basis_of
 from embinit.experiments.experiment import Block
 from embinit.experiments.grid import shown
 from embinit.experiments.spec import Side, Spec

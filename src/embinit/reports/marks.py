@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from embinit.diagnosis.verdict import basis_of
+from embinit.diagnosis.basis import basis_of
 from embinit.experiments.experiment import Block
 from embinit.reports.compact import Compact
 from embinit.reports.curves import ratio

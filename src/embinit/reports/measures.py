@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from embinit.diagnosis.verdict import Basis, Verdict, basis_of, verdict
+from embinit.diagnosis.basis import Basis, basis_of
+from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.experiments.experiment import Block, Experiment
 from embinit.reports import paper, words
 from embinit.reports.answers import missing_blocks

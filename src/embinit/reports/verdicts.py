@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from embinit import statistics
-from embinit.diagnosis.verdict import Basis, Lines, verdict
+from embinit.diagnosis.basis import Basis
+from embinit.diagnosis.verdict import Lines, verdict
 from embinit.errors import EmbinitError
 from embinit.experiments.draft import canonical
 from embinit.recipes.recipe import recipe as recipe_of
