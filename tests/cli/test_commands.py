@@ -70,7 +70,7 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     assert "Scale these vectors down to 1.4 times the positions" in done.stdout
     assert "\ntask        classification  " in done.stdout
     learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
-    assert "task classification (changes the advice where positions are sinusoids alone)" in learned
+    assert "task classification (changes the advice only where positions are sinusoids)" in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
     (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0

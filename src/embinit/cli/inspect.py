@@ -153,7 +153,7 @@ def _task(diagnosis: Diagnosis) -> str:
     counts = diagnosis.host.positions == "sinusoidal"
     if diagnosis.basis.task is None:
         return "translation, by default; --task classification for a classifier" if counts else ""
-    return diagnosis.basis.task + ("" if counts else " (changes the advice where positions are sinusoids alone)")
+    return diagnosis.basis.task + ("" if counts else " (changes the advice only where positions are sinusoids)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:

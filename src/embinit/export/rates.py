@@ -51,8 +51,8 @@ def _check(name: str, value: Any) -> None:
 
 
 def _input_embeddings(model: Any) -> Any:
-    inner = getattr(model, "module", model)  # DataParallel and its kind
-    asked = getattr(inner, "get_input_embeddings", None)
+    inside = getattr(model, "module", None)  # DataParallel and its kind
+    asked = getattr(model, "get_input_embeddings", getattr(inside, "get_input_embeddings", None))
     try:
         found = None if asked is None else asked()
     except NotImplementedError:
