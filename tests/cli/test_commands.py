@@ -67,22 +67,28 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     made.write_text("".join(f"w{i} {' '.join(f'{x:.4f}' for x in row)}\n" for i, row in enumerate(wide)))
     done = run("inspect", made, "--task", "classification")
     assert done.returncode == 0, done.stderr
-    assert "Scale these vectors down to 1.4 times the positions" in done.stdout
+    said = "Standardize these vectors, and let them learn at a tenth of the other weights' rate."
+    assert said in " ".join(done.stdout.split())
     assert "\ntask        classification  " in done.stdout
     learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
     assert "task classification (changes the advice only where positions are sinusoids)" in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
-    (line,) = [line for line in done.stdout.splitlines() if "embinit make" in line]
+    line, larger = (line for line in done.stdout.splitlines() if "embinit make" in line)
+    assert "--recipe 'pretrained | center | scale ratio=1.4'" in larger
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
     matrix = np.load(tmp_path / "made.npy")
-    assert matrix.std() * matrix.shape[1] ** 0.5 == pytest.approx(1.4 * 0.5**0.5, rel=0.01)
+    assert matrix.std() == pytest.approx((2 / sum(matrix.shape)) ** 0.5, rel=0.01)
     advised = "torch.optim.Adam(embinit.parameter_groups(model, model.embedding, lr=1e-4, rate=0.1))"
     assert advised in done.stdout
     assert "parameter_groups" not in run("inspect", made).stdout
     # Also where nothing needs to be done to the rows.
-    fits = run("inspect", made, "--recipe", "pretrained | scale ratio=1.4", "--task", "classification").stdout
+    fits = run("inspect", made, "--recipe", "pretrained_xavier", "--task", "classification").stdout
     assert "Use these vectors as they are" in fits
     assert advised in fits
+    # Whoever has one rate keeps a size that suits it, whatever made it.
+    own = "pretrained | scale ratio=1.4"
+    kept = json.loads(run("inspect", made, "--recipe", own, "--task", "classification", "--json").stdout)["verdict"]
+    assert (kept["recipe"], kept["at_full_rate"]) == ("pretrained_xavier", own)
 
 
 def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:

@@ -16,7 +16,7 @@ from embinit.diagnosis.verdict import limits, percent, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
-from embinit.types import Aligned, Embeddings, Origin
+from embinit.types import Aligned, Embeddings, Origin, xavier_std
 
 
 def vectors(std: float, dim: int, rows: int = 6000, mean: float = 0.0) -> Aligned:
@@ -44,21 +44,26 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
 
 
 @pytest.mark.parametrize(
-    ("source", "std", "dim", "advice", "recommended"),
+    ("source", "std", "dim", "at_full_rate"),
     [
-        ("Xavier", 0.016, 300, "enlarge", "pretrained | center | scale ratio=1.4"),
-        ("GloVe", 0.37, 300, "scale down", "pretrained | center | scale ratio=1.4"),
-        ("BERT", 0.04, 768, "as is", "pretrained"),
-        ("T5", 22.6, 512, "scale down", "pretrained | center | scale ratio=1.4"),
+        ("small", 0.016, 300, "pretrained | center | scale ratio=1.4"),
+        ("GloVe", 0.37, 300, "pretrained | center | scale ratio=1.4"),
+        ("BERT", 0.04, 768, "pretrained"),
+        ("T5", 22.6, 512, "pretrained | center | scale ratio=1.4"),
     ],
 )
-def test_a_classifier_wants_rows_somewhat_larger_than_the_positions(
-    source: str, std: float, dim: int, advice: str, recommended: str
+def test_a_classifier_wants_standardized_rows_that_learn_slowly_or_else_larger_ones(
+    source: str, std: float, dim: int, at_full_rate: str
 ) -> None:
     rows = vectors(std, dim, rows=1000)
-    seen = diagnose(rows, task="classification")
-    assert (seen.verdict.advice, seen.verdict.recipe) == (advice, recommended)
-    assert diagnose(rows, recipe=recommended, task="classification").verdict.advice == "as is"
+    seen = diagnose(rows, task="classification").verdict
+    assert (seen.advice, seen.recipe, seen.at_full_rate) == ("standardize", "pretrained_xavier", at_full_rate)
+    assert "good" not in {one.severity for one in seen.findings if one.name == "absorption"}
+    after = diagnose(rows, recipe=seen.recipe, task="classification").verdict
+    assert (after.advice, after.recipe, after.rate) == ("as is", "pretrained_xavier", 0.1)
+    # Larger rows stay as they are where all weights share one rate, and so does a recipe of one's own.
+    larger = diagnose(rows, recipe=at_full_rate, task="classification").verdict
+    assert larger.at_full_rate == at_full_rate
     # What translation is told is what is told where no task is named.
     assert diagnose(rows, task="translation").verdict == diagnose(rows).verdict
     # Only sinusoids were tried: models with other positions get the advice that they had.
@@ -71,8 +76,8 @@ def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
     rows = vectors(0.37, 64)
     told = diagnose(rows, task="classification").verdict
     assert told.rate == limits()["classification"]["rate"] == 0.1
-    assert told.headline.endswith("Let them learn at a tenth of the other weights' rate.")
-    assert "rate" in {one.name for one in told.findings}
+    assert told.headline == "Standardize these vectors, and let them learn at a tenth of the other weights' rate."
+    assert {"rate", "size"} <= {one.name for one in told.findings}
     assert diagnose(rows, task="classification").as_dict()["verdict"]["rate"] == 0.1
     # Neither random rows, nor a translator's, nor those of models that it was not tried in.
     others = [
@@ -84,20 +89,22 @@ def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
         diagnose(rows, host="llama", task="classification"),
     ]
     for seen in others:
-        assert seen.verdict.rate == 1
-        assert "rate" not in {one.name for one in seen.verdict.findings}
+        assert (seen.verdict.rate, seen.verdict.at_full_rate) == (1, None)
+        assert not {"rate", "size"} & {one.name for one in seen.verdict.findings}
         assert "learn at" not in seen.verdict.headline
 
 
 def test_rows_that_are_advised_in_place_of_random_ones_learn_slowly_too() -> None:
     seen = diagnose(vectors(0.37, 64), recipe="xavier | scale ratio=6", task="classification").verdict
-    assert (seen.recipe, seen.rate) == ("pretrained | center | scale ratio=1.4", 0.1)
+    assert (seen.recipe, seen.rate) == ("pretrained_xavier", 0.1)
+    assert seen.at_full_rate == "pretrained | center | scale ratio=1.4"
 
 
 @pytest.mark.parametrize(("ratio", "task"), [(0.75, "classification"), (3.0, "classification"), (2.5, None)])
 def test_rows_that_are_scaled_to_a_line_are_on_its_good_side(ratio: float, task: str | None) -> None:
-    seen = diagnose(vectors(0.37, 64), recipe=f"pretrained | scale ratio={ratio}", task=task)
-    assert seen.verdict.advice.startswith("as is")
+    own = f"pretrained | scale ratio={ratio}"
+    seen = diagnose(vectors(0.37, 64), recipe=own, task=task).verdict
+    assert (seen.at_full_rate or seen.recipe) == own
 
 
 def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
@@ -106,20 +113,37 @@ def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
     lines = limits()
     for ratio, advice in ((0.749, "enlarge"), (0.75, "as is"), (3.0, "as is"), (3.001, "scale down")):
         basis = replace(seen.basis, absorbed=replace(seen.absorption, ratio=ratio))
-        assert verdict(basis, lines).advice == advice
+        assert verdict(_mostly_missing(basis), lines).advice == advice
+        assert (verdict(basis, lines).at_full_rate == "pretrained") == (advice == "as is")
 
 
-def test_a_classifier_with_wide_rows_is_told_of_tasks_without_order() -> None:
-    def findings(std: float) -> dict[str, str]:
-        return {one.name: one.text for one in diagnose(vectors(std, 64), task="classification").verdict.findings}
+@pytest.mark.parametrize(
+    ("factor", "advice"), [(0.9, "standardize"), (0.92, "as is"), (1.09, "as is"), (1.11, "standardize")]
+)
+def test_rows_of_nearly_xaviers_size_are_standardized_already(factor: float, advice: str) -> None:
+    basis = diagnose(vectors(0.37, 64), task="classification").basis
+    spread = replace(basis.spread, std=factor * xavier_std(basis.rows, 64))
+    assert verdict(replace(basis, spread=spread)).advice == advice
+
+
+def test_a_classifier_with_wide_rows_at_the_full_rate_is_told_of_tasks_without_order() -> None:
+    def findings(std: float, found: float = 0.4) -> dict[str, str]:
+        basis = diagnose(vectors(std, 64), task="classification").basis
+        return {one.name: one.text for one in verdict(_mostly_missing(basis) if found < 0.5 else basis).findings}
 
     assert "compare" in findings(5.0)["order"]
+    assert "order" not in findings(5.0, found=1)
     assert "positions are absorbed" in findings(5.0)["absorption"]
     assert "positions are outweighed" in {
         one.text.partition(":")[0]
         for one in verdict(_told_apart(diagnose(vectors(0.5, 64), task="classification").basis)).findings
     }
     assert "order" not in findings(0.15)
+
+
+def _mostly_missing(basis: Basis) -> Basis:
+    """Return the same where too few rows mean something for a rate of their own."""
+    return replace(basis, coverage=(0.4, None))
 
 
 def _told_apart(basis: Basis) -> Basis:
@@ -134,7 +158,9 @@ def test_random_rows_are_not_told_that_their_meaning_is_lost() -> None:
         assert small.verdict.advice == "as is"
         assert "no meaning to lose" in small.verdict.headline
         assert recipe(small.verdict.recipe).steps == recipe("xavier | scale ratio=0.1").steps
-        assert diagnose(rows, recipe="pretrained | scale ratio=0.1", task=task).verdict.advice == "enlarge"
+    meant = "pretrained | scale ratio=0.1"
+    assert diagnose(rows, recipe=meant).verdict.advice == "enlarge"
+    assert diagnose(rows, recipe=meant, task="classification").verdict.recipe == "pretrained_xavier"
 
 
 def test_a_classifier_has_no_logits_of_words() -> None:

@@ -66,7 +66,8 @@ def test_a_classifier_is_diagnosed_as_one(tmp_path: Path) -> None:
     path = measure(read_draft(file), made.experiments[0], made, tmp_path / "runs", where)
     ((row,),) = (block["rows"] for block in json.loads(path.read_text("utf-8"))["blocks"])
     assert (row["side"], row["basis"]["task"]) == ("text", "classification")
-    assert row["verdict"]["recipe"] == "pretrained | center | scale ratio=1.4"
+    assert (row["verdict"]["recipe"], row["verdict"]["rate"]) == ("pretrained_xavier", 0.1)
+    assert row["verdict"]["at_full_rate"] == "pretrained | center | scale ratio=1.4"
 
 
 def test_a_part_of_the_blocks_does_not_take_the_place_of_all(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from embinit.reports.advice import section
 from embinit.reports.cells import trials
 from embinit.reports.compact import read_compact, write_compact, write_measured
 from embinit.reports.results import document, main
-from embinit.reports.verdicts import advised, always, at_full_rate, outcome, tally, untold
+from embinit.reports.thresholds import adjusted
+from embinit.reports.verdicts import advised, always, at_full_rate, outcome, tally, to_compare, untold
 from tests.reports import made
 from tests.reports.advised import NARROW, RECIPES, WIDE, cells, measured, of_classifier, one, seen, trained
 
@@ -115,26 +116,39 @@ SLOW = " · rows at a tenth of the rate"
 
 
 def test_rows_at_a_rate_of_their_own_are_starts_of_the_same_cell() -> None:
-    trial = of_classifier(slow={"pretrained_xavier": 42.0, "larger": 44.0})
+    trial = of_classifier(slow={"pretrained_xavier": 44.0, "larger": 42.0})
     assert not trial.open
     assert set(trial.scores) == {*WIDE, SIZED, f"pretrained_xavier{SLOW}", f"{SIZED}{SLOW}"}
-    assert advised(trial) == trial.best == f"{SIZED}{SLOW}"
-    assert at_full_rate(trial) == SIZED
-    assert outcome(trial, SIZED).word == "miss"
+    assert advised(trial) == trial.best == f"pretrained_xavier{SLOW}"
+    assert (at_full_rate(trial), to_compare(trial)) == (SIZED, f"{SIZED}{SLOW}")
+    assert outcome(trial, SIZED).word == outcome(trial, to_compare(trial)).word == "miss"
     said = "\n".join(section([trial], ["read from x"]))
     assert "| embinit inspect | 1 of 1 |" in said
-    assert "| embinit inspect, rows at the full rate | 0 of 1 |" in said
+    assert "| embinit inspect, the larger rows that it says to compare | 0 of 1 |" in said
+    assert "| embinit inspect, where all weights share one rate | 0 of 1 |" in said
     assert "\n- read from x\n" in said
 
 
+def test_lines_are_held_against_starts_at_the_full_rate() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 44.0})
+    assert set(trial.of_full_rate.scores) == {*WIDE, SIZED}
+    assert outcome(trial, at_full_rate(trial)).word == "miss"
+    other = replace(trial, half="B" if trial.half == "A" else "A")
+    found = adjusted([trial, other], "A")
+    assert found is not None
+    assert [(found.before[half].hits, found.before[half].judged) for half in "AB"] == [(1, 1), (1, 1)]
+
+
 def test_a_rate_that_was_tried_with_other_rows_alone_leaves_the_advice_open() -> None:
-    trial = of_classifier(slow={"pretrained_xavier": 42.0})
-    assert outcome(trial, advised(trial)).why == f"{SIZED}{SLOW} was not run"
+    trial = of_classifier(slow={"larger": 42.0})
+    assert outcome(trial, advised(trial)).why == f"pretrained_xavier{SLOW} was not run"
     said = "\n".join(section([trial]))
     assert "Open: none of 1 cell can be judged yet." in said
-    # Where nobody tried the rate, the recipe is judged.
-    assert advised(of_classifier()) == SIZED
-    assert "rows at the full rate" not in "\n".join(section([of_classifier()]))
+    # Where nobody tried the rate, what is advised for the full one is judged.
+    assert advised(of_classifier()) == to_compare(of_classifier()) == SIZED
+    said = "\n".join(section([of_classifier()]))
+    assert "share one rate" not in said
+    assert "says to compare" not in said
 
 
 def test_a_translator_is_advised_the_full_rate_whatever_else_was_run() -> None:

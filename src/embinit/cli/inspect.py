@@ -10,6 +10,8 @@ import typer
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from embinit.diagnosis.diagnose import Diagnosis
@@ -34,8 +36,8 @@ def command(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="What the model is for: translation (the default) or classification, whose rows do best somewhat larger "
-            "than the positions, at a lower rate. Changes the advice where positions are sinusoids.",
+            help="What the model is for: translation (the default) or classification, whose rows do best at a lower "
+            "rate than the other weights'. Changes the advice where positions are sinusoids.",
             show_default=False,
         ),
     ] = None,
@@ -83,28 +85,28 @@ def command(
     with working("measuring"):
         diagnosis = diagnose(aligned, host=target, recipe=chosen, task=purpose, seed=seed)
         analogies = None if questions is None else _analogies(diagnosis, aligned, questions, lower, seed)
-    line = shared.command_line(
-        "make",
-        source,
-        {
-            "vocab": vocab, "text": text, "tokenizer": tokenizer if text else None, "lower": lower,
-            "min-count": min_count if text and min_count > 1 else None, "model": model, "no-case": no_case,
-            "no-markers": no_markers, "no-compose": no_compose, "specials": specials, "dim": dim, "project": project,
-            "fill": fill, "seed": seed or None, "recipe": diagnosis.verdict.recipe, "out": "embedding.safetensors",
-        },
-    )  # fmt: skip
+    given = {
+        "vocab": vocab, "text": text, "tokenizer": tokenizer if text else None, "lower": lower,
+        "min-count": min_count if text and min_count > 1 else None, "model": model, "no-case": no_case,
+        "no-markers": no_markers, "no-compose": no_compose, "specials": specials, "dim": dim, "project": project,
+        "fill": fill, "seed": seed or None,
+    }  # fmt: skip
+
+    def making(recipe: str) -> str:
+        return shared.command_line("make", source, {**given, "recipe": recipe, "out": "embedding.safetensors"})
+
     if plot is not None:
         from embinit.diagnosis.plot import plot as draw
 
         draw(diagnosis, plot)
     if json:
-        print_json({**diagnosis.as_dict(), "analogies": analogies, "command": line})
+        print_json({**diagnosis.as_dict(), "analogies": analogies, "command": making(diagnosis.verdict.recipe)})
         return
     screen = console()
     _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, default_model=model is None)
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
-    _print_verdict(screen, diagnosis, line, own_vocabulary=vocabulary is None)
+    _print_verdict(screen, diagnosis, making, own_vocabulary=vocabulary is None)
     if plot is not None:
         screen.print(f"\nDrawn: {plot}", markup=False)
 
@@ -218,7 +220,7 @@ def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str
     screen.print(hanging([("[dim]shape[/]", facts)]))
 
 
-def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, own_vocabulary: bool) -> None:
+def _print_verdict(screen: Console, diagnosis: Diagnosis, making: Callable[[str], str], own_vocabulary: bool) -> None:
     from rich.markup import escape
 
     from embinit.cli.console import hanging
@@ -231,8 +233,11 @@ def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, own_vocabul
         screen.print("\nNothing needs to be done to the vectors themselves.")
     else:
         screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
-        screen.print(f"  {line}", markup=False, soft_wrap=True)
+        screen.print(f"  {making(opinion.recipe)}", markup=False, soft_wrap=True)
     if opinion.rate != 1:
         groups = f"embinit.parameter_groups(model, model.embedding, lr=1e-4, rate={opinion.rate:g})"
         screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' learning rate, in PyTorch:\n")
         screen.print(f"  optimizer = torch.optim.Adam({groups})", markup=False, soft_wrap=True)
+    if opinion.at_full_rate is not None and opinion.at_full_rate != opinion.recipe:
+        screen.print("\nWhere all weights share one rate, and to compare at the lower one:\n")
+        screen.print(f"  {making(opinion.at_full_rate)}", markup=False, soft_wrap=True)

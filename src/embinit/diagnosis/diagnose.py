@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +114,9 @@ def diagnose(
     missing_std = None if others is None or others.rows < 10 else others.std
     basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose, chosen.keeps_meaning)
     opinion = verdict(basis)
-    if opinion.recipe == "pretrained" and str(chosen) != "pretrained":
+    if str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
-        opinion = replace(opinion, recipe=chosen.name if chosen.name in named() else str(chosen))
+        opinion = opinion.of(chosen.name if chosen.name in named() else str(chosen))
     after = None
     if absorbed is not None and str(recipe_of(opinion.recipe)) != str(chosen) and aligned.found.any():
         better = recipe_of(opinion.recipe)(aligned, stream(seed, "matrix"), host)

@@ -23,6 +23,7 @@ from embinit.reports.verdicts import (
     outcome,
     stood_for,
     tally,
+    to_compare,
     untold,
 )
 from embinit.reports.words import NONE, compact, fixed, interval, listed, plural, signed
@@ -89,7 +90,8 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
     header = ("adviser", "hits", "share", "95 %", *(f"mean regret, {unit}" for unit in units))
     named = {"embinit inspect": whole}
     others: dict[str, Adviser] = {
-        "embinit inspect, rows at the full rate": at_full_rate,
+        "embinit inspect, the larger rows that it says to compare": to_compare,
+        "embinit inspect, where all weights share one rate": at_full_rate,
         "embinit inspect without --task": lambda trial: advised(untold(trial)),
     }
     for name, adviser in others.items():
@@ -167,9 +169,10 @@ def _thresholds(found: Sequence[Trial]) -> list[str]:
     return [
         text(
             "The lines of verdict.toml that decide which recipe is advised (buried and border in translation, low and high "
-            "in classification), adjusted on one half of the cells and applied to the other: as they are → adjusted. In the "
-            f"file they are {shipped}. Adjusted are those with the most hits, then the least regret, then the least change; "
-            "regret is the mean over cells, in points of either score."
+            "in classification), adjusted on one half of the cells and applied to the other: as they are → adjusted. They "
+            "say nothing of a rate: what they advise is held against starts at the full rate alone. In the file they are "
+            f"{shipped}. Adjusted are those with the most hits, then the least regret, then the least change; regret is the "
+            "mean over cells, in points of either score."
         ),
         "",
         table(Table("Lines", header, rows)),

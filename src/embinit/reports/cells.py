@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics as plain
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
@@ -54,8 +54,8 @@ class Trial:
     failed: Mapping[str, str]
     #: why it cannot be judged, if so
     open: str = ""
-    #: what the rows' rate was multiplied with in any run
-    rates: frozenset[float] = frozenset({1.0})
+    #: start -> what the rows' rate is multiplied with, where it is not the full one
+    rates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -69,6 +69,13 @@ class Trial:
     def starts(self) -> tuple[str, ...]:
         """Return the starts that were run."""
         return (*self.scores, *self.failed)
+
+    @property
+    def of_full_rate(self) -> Trial:
+        """Return the cell as if no start had had a rate of its own."""
+        scores = {name: listed for name, listed in self.scores.items() if name not in self.rates}
+        failed = {name: why for name, why in self.failed.items() if name not in self.rates}
+        return replace(self, scores=scores, failed=failed, rates={})
 
 
 def start_of(recipe: str, rate: float) -> str:
@@ -156,10 +163,13 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
     sides, first = _diagnosed(block), files[0][0]
     found: dict[str, dict[str, float]] = {}
     failed: dict[str, str] = {}
+    rates: dict[str, float] = {}
     for ran, listed in files:
         for row in listed:
-            name = _start(ran, row, sides)
+            name, rate = _start(ran, row, sides)
             found.setdefault(name, {}).update(row.scores)
+            if rate != 1:
+                rates[name] = rate
             if row.unscored:
                 failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
     sound = {name: scores for name, scores in found.items() if scores and name not in failed}
@@ -177,21 +187,16 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
     elif len(common) < SEEDS:
         why = f"{plural(len(common), 'seed')} that all starts have; {SEEDS} are needed"
     metric = metric_of(first.score, first.split)
-    rates = frozenset(_rate(planned.spec) for one, _ in files for planned in one.runs)
     return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why, rates)
 
 
-def _start(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> str:
-    """Return the start of the rows that were diagnosed, its recipe as a spec names it; of both sides where they differ."""
+def _start(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> tuple[str, float]:
+    """Return the start of the rows that were diagnosed, its recipes as a spec names them, and its rate."""
     spec = next(planned.spec for planned in ran.runs if planned.axes == row.axes)
     made = dict(spec.sides)
     recipe = " / ".join(dict.fromkeys(made[side.side].recipe for side in sides if side.side in made))
-    return start_of(recipe, _rate(spec))
-
-
-def _rate(spec: Spec) -> float:
-    """Return what the rows' rate was multiplied with."""
-    return float(dict(spec.training).get(_RATE, 1.0))
+    rate = float(dict(spec.training).get(_RATE, 1.0))
+    return start_of(recipe, rate), rate
 
 
 def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from embinit.diagnosis.verdict import Lines, limits
 from embinit.reports.cells import Trial
-from embinit.reports.verdicts import Tally, advised, tally
+from embinit.reports.verdicts import Tally, at_full_rate, tally
 
 HALVES = ("A", "B")
 #: Table of `verdict.toml` -> the lines, below and above its `aim`, that decide which recipe is advised; `good` only tells
@@ -42,16 +42,18 @@ class Adjusted:
 def adjusted(found: Sequence[Trial], on: str) -> Adjusted | None:
     """Return the lines with the most hits on a half, then the least regret, then nearest to the shipped; None without cells.
 
-    Every set of lines that divides the half's ratios differently is tried.
+    Every set of lines that divides the half's ratios differently is tried. Lines say nothing of a rate, so that they are
+    judged among the starts at the full one.
     """
-    by_half = {half: [trial for trial in found if trial.half == half and not trial.open] for half in HALVES}
+    judged = [trial.of_full_rate for trial in found if not trial.open]
+    by_half = {half: [trial for trial in judged if trial.half == half] for half in HALVES}
     if not all(by_half.values()):
         return None
     shipped = _adjusted(limits())
     tried = candidates(by_half[on])
 
     def rank(lines: Lines) -> tuple[float, ...]:
-        done = tally(by_half[on], lambda trial: advised(trial, lines))
+        done = tally(by_half[on], lambda trial: at_full_rate(trial, lines))
         far = sum(abs(math.log(ratio / shipped[name])) for name, ratio in _adjusted(lines).items())
         return -done.hits, round(done.cost or 0.0, 9), far
 
@@ -61,8 +63,8 @@ def adjusted(found: Sequence[Trial], on: str) -> Adjusted | None:
         lines=_adjusted(chosen),
         shipped=shipped,
         tried=len(tried),
-        before={half: tally(by_half[half], advised) for half in HALVES},
-        after={half: tally(by_half[half], lambda trial: advised(trial, chosen)) for half in HALVES},
+        before={half: tally(by_half[half], at_full_rate) for half in HALVES},
+        after={half: tally(by_half[half], lambda trial: at_full_rate(trial, chosen)) for half in HALVES},
     )
 
 
