@@ -74,13 +74,16 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     assert "task classification (changes the advice only where positions are sinusoids)" in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
     line, larger = (line for line in done.stdout.splitlines() if "embinit make" in line)
-    assert "--recipe 'pretrained | center | scale ratio=1.4'" in larger
+    assert "--recipe 'pretrained | center | scale ratio=1.4' --out embedding-full-rate.safetensors" in larger
+    told = json.loads(run("inspect", made, "--task", "classification", "--json").stdout)
+    assert (told["command"], told["command_at_full_rate"]) == (line.strip(), larger.strip())
     assert run(*shlex.split(line)[1:-1], tmp_path / "made.npy").returncode == 0
     matrix = np.load(tmp_path / "made.npy")
     assert matrix.std() == pytest.approx((2 / sum(matrix.shape)) ** 0.5, rel=0.01)
     advised = "torch.optim.Adam(embinit.parameter_groups(model, model.embedding, lr=1e-4, rate=0.1))"
     assert advised in done.stdout
     assert "parameter_groups" not in run("inspect", made).stdout
+    assert "parameter_groups" not in run("inspect", made, "--recipe", "pretrained_xavier").stdout
     # Also where nothing needs to be done to the rows.
     fits = run("inspect", made, "--recipe", "pretrained_xavier", "--task", "classification").stdout
     assert "Use these vectors as they are" in fits
@@ -89,6 +92,25 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     own = "pretrained | scale ratio=1.4"
     kept = json.loads(run("inspect", made, "--recipe", own, "--task", "classification", "--json").stdout)["verdict"]
     assert (kept["recipe"], kept["at_full_rate"]) == ("pretrained_xavier", own)
+
+
+def test_inspect_gives_one_command_where_both_rates_want_the_same(tmp_path: Path) -> None:
+    # Of so few rows Xavier's σ is as large as classifiers want theirs at the full rate.
+    made = tmp_path / "few.txt"
+    few = np.random.default_rng(0).standard_normal((40, 24)) * (2 / 64) ** 0.5
+    made.write_text("".join(f"w{i} {' '.join(f'{x:.4f}' for x in row)}\n" for i, row in enumerate(few)))
+    told = json.loads(run("inspect", made, "--task", "classification", "--json").stdout)
+    assert told["verdict"]["recipe"] == told["verdict"]["at_full_rate"] == "pretrained"
+    assert told["command_at_full_rate"] is None
+    assert "share one rate" not in run("inspect", made, "--task", "classification").stdout
+
+
+def test_inspect_keeps_the_fill_of_a_recipe_of_ones_own(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text('[mine]\nsteps = ["pretrained"]\nfill = "mean"\n')
+    told = json.loads(run("inspect", glove_file, "--vocab", vocabulary, "--recipe", f"{own}::mine", "--json").stdout)
+    assert " --fill mean " in told["command"]
+    assert "--fill" not in json.loads(run("inspect", glove_file, "--vocab", vocabulary, "--json").stdout)["command"]
 
 
 def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:

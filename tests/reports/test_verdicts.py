@@ -129,6 +129,25 @@ def test_rows_at_a_rate_of_their_own_are_starts_of_the_same_cell() -> None:
     assert "\n- read from x\n" in said
 
 
+def test_what_is_to_be_compared_is_sought_among_the_starts_at_its_rate() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 42.0, "larger": 44.0})
+    slow_alone = replace(trial, scores={name: trial.scores[name] for name in trial.scores if name != SIZED})
+    assert to_compare(slow_alone) == slow_alone.best == f"{SIZED}{SLOW}"
+    assert at_full_rate(slow_alone) == "pretrained_xavier"
+
+
+def test_a_scale_that_was_not_run_is_told_by_what_stood_for_it() -> None:
+    said = "For x it advises a scale that was not run"
+    trial = of_classifier()
+    bare = replace(trial, scores={name: trial.scores[name] for name in WIDE})
+    assert advised(bare) == "pretrained_xavier"
+    lines = "\n".join(section([bare]))
+    assert said in lines
+    assert "| a tenth | pretrained \\| center \\| scale ratio=1.4 |" in lines
+    assert said not in "\n".join(section([trial]))
+    assert said not in "\n".join(section([of_classifier(slow={"pretrained_xavier": 44.0})]))
+
+
 def test_lines_are_held_against_starts_at_the_full_rate() -> None:
     trial = of_classifier(slow={"pretrained_xavier": 44.0})
     assert set(trial.of_full_rate.scores) == {*WIDE, SIZED}

@@ -10,8 +10,6 @@ import typer
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
 
     from embinit.diagnosis.diagnose import Diagnosis
@@ -72,6 +70,7 @@ def command(
     from embinit.cli.console import console, print_json, working
     from embinit.diagnosis.diagnose import diagnose
     from embinit.hosts import host
+    from embinit.recipes.recipe import Recipe
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.types import task_kind
 
@@ -89,24 +88,29 @@ def command(
         "vocab": vocab, "text": text, "tokenizer": tokenizer if text else None, "lower": lower,
         "min-count": min_count if text and min_count > 1 else None, "model": model, "no-case": no_case,
         "no-markers": no_markers, "no-compose": no_compose, "specials": specials, "dim": dim, "project": project,
-        "fill": fill, "seed": seed or None,
+        "fill": fill or (chosen.fill if chosen.fill != Recipe.fill else None), "seed": seed or None,
     }  # fmt: skip
 
-    def making(recipe: str) -> str:
-        return shared.command_line("make", source, {**given, "recipe": recipe, "out": "embedding.safetensors"})
+    def making(recipe: str, out: str) -> str:
+        return shared.command_line("make", source, {**given, "recipe": recipe, "out": f"{out}.safetensors"})
 
+    opinion = diagnosis.verdict
+    line, other = making(opinion.recipe, "embedding"), None
+    if opinion.at_full_rate is not None and opinion.at_full_rate != opinion.recipe:
+        other = making(opinion.at_full_rate, "embedding-full-rate")
     if plot is not None:
         from embinit.diagnosis.plot import plot as draw
 
         draw(diagnosis, plot)
     if json:
-        print_json({**diagnosis.as_dict(), "analogies": analogies, "command": making(diagnosis.verdict.recipe)})
+        commands = {"command": line, "command_at_full_rate": other}
+        print_json({**diagnosis.as_dict(), "analogies": analogies, **commands})
         return
     screen = console()
     _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, default_model=model is None)
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
-    _print_verdict(screen, diagnosis, making, own_vocabulary=vocabulary is None)
+    _print_verdict(screen, diagnosis, line, other, own_vocabulary=vocabulary is None)
     if plot is not None:
         screen.print(f"\nDrawn: {plot}", markup=False)
 
@@ -220,7 +224,7 @@ def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str
     screen.print(hanging([("[dim]shape[/]", facts)]))
 
 
-def _print_verdict(screen: Console, diagnosis: Diagnosis, making: Callable[[str], str], own_vocabulary: bool) -> None:
+def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, other: str | None, own_vocabulary: bool) -> None:
     from rich.markup import escape
 
     from embinit.cli.console import hanging
@@ -233,11 +237,11 @@ def _print_verdict(screen: Console, diagnosis: Diagnosis, making: Callable[[str]
         screen.print("\nNothing needs to be done to the vectors themselves.")
     else:
         screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
-        screen.print(f"  {making(opinion.recipe)}", markup=False, soft_wrap=True)
+        screen.print(f"  {line}", markup=False, soft_wrap=True)
     if opinion.rate != 1:
         groups = f"embinit.parameter_groups(model, model.embedding, lr=1e-4, rate={opinion.rate:g})"
         screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' learning rate, in PyTorch:\n")
         screen.print(f"  optimizer = torch.optim.Adam({groups})", markup=False, soft_wrap=True)
-    if opinion.at_full_rate is not None and opinion.at_full_rate != opinion.recipe:
+    if other is not None:
         screen.print("\nWhere all weights share one rate, and to compare at the lower one:\n")
-        screen.print(f"  {making(opinion.at_full_rate)}", markup=False, soft_wrap=True)
+        screen.print(f"  {other}", markup=False, soft_wrap=True)

@@ -97,12 +97,16 @@ def measured_table(content: dict[str, Any]) -> Table:
                 )
         return made
     if content["kind"] == "verdict":
+        from embinit.diagnosis.verdict import said
+
         made = table("block", "matrix", "ratio", "advice", right_from=2)
         for block in content["blocks"]:
             for row in block["rows"]:
                 absorbed = row["basis"]["absorbed"]
                 ratio = "–" if absorbed is None else number(absorbed["ratio"])
-                made.add_row(Text(block["name"]), row["side"], ratio, Text(row["verdict"]["advice"]))
+                opinion = row["verdict"]
+                advice = said(opinion["advice"], opinion.get("rate", 1.0))
+                made.add_row(Text(block["name"]), row["side"], ratio, Text(advice))
         return made
     made = table("block", "start", "matrix", "min", "max", "mean", "σ", right_from=3)
     for block in content["blocks"]:

@@ -42,6 +42,11 @@ class Verdict:
     #: the recipe for rows that cannot have a rate of their own; None where they need none
     at_full_rate: str | None = None
 
+    @property
+    def said(self) -> str:
+        """Return the advice in a few words, with its rate."""
+        return said(self.advice, self.rate)
+
     def of(self, recipe: str) -> Verdict:
         """Return the same of rows that a recipe made: to leave them as they are is to make them so."""
         at_full_rate = recipe if self.at_full_rate == "pretrained" else self.at_full_rate
@@ -64,6 +69,15 @@ def part(share: float) -> str:
     return {0.1: "a tenth", 0.5: "half"}.get(share, f"{share:g}")
 
 
+def said(advice: str, rate: float) -> str:
+    """Return an advice with the rate that goes with it.
+
+    >>> said("as is", 1.0), said("standardize", 0.1)
+    ('as is', 'standardize, at a tenth of the rate')
+    """
+    return advice if rate == 1 else f"{advice}, at {part(rate)} of the rate"
+
+
 def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
     """Return the advice for a matrix of which these numbers are known, with every finding; by other lines where given."""
     lines = limits() if lines is None else lines
@@ -72,7 +86,7 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
         advice, headline, recipe, findings = _with_positions(basis, basis.absorbed, lines)
         if _slower(basis, recipe, lines["rows"]):
             rate, at_full_rate = lines["classification"]["rate"], recipe
-            advice, headline, recipe, findings = _slowly(basis, findings[0], lines["classification"])
+            advice, headline, recipe, findings = _slowly(basis, recipe, findings, lines)
         findings += _assumed(basis.host)
         findings += _rounding(basis.absorbed, basis.host, lines["rounding"])
     else:
@@ -83,12 +97,13 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
 
 _Opinion = tuple[str, str, str, list[Finding]]
 _SLOWER = (
-    "rows keep what they mean if they learn slowly: at a tenth of the rate standardized ones gained 1.8 to 3.3 points on "
-    "MNLI and 1.6 to 2.0 on SST-2, where only GloVe gained nothing (results/size.results.json)"
+    "standardized rows leave the positions to be read, and seem to keep what they mean if they learn slowly: at a tenth of "
+    "the rate they gained 1.6 to 3.3 points on MNLI over the full one, and 0.6 to 2.0 on SST-2, where only GloVe's gained "
+    "nothing (results/size.results.json)"
 )
 _SIZED = (
     "at that rate larger rows (1.4 times the positions, or BERT's as they come) did better still in three of eight tests, "
-    "by 1.2 to 1.9 points on MNLI, and in none worse: compare both (results/size.results.json)"
+    "by 1.2 to 1.9 points on MNLI, and in none worse beyond noise: compare both (results/size.results.json)"
 )
 
 
@@ -98,17 +113,26 @@ def _slower(basis: Basis, recipe: str, line: Mapping[str, float]) -> bool:
     return basis.table == "classification" and means and basis.coverage[0] >= line["coverage"]
 
 
-def _slowly(basis: Basis, seen: Finding, line: Mapping[str, float]) -> _Opinion:
-    """Return what to do with rows that learn slowly: standardize them, whatever their size."""
+def _slowly(basis: Basis, at_full_rate: str, seen: list[Finding], lines: Lines) -> _Opinion:
+    """Return what to do with rows that learn slowly, of which this was seen: standardize them, whatever their size."""
+    line, spread = lines["classification"], basis.spread
     how = f"let them learn at {part(line['rate'])} of the other weights' rate"
-    why = [Finding("note", "rate", _SLOWER), Finding("note", "size", _SIZED)]
-    away = math.log(basis.spread.std / xavier_std(basis.rows, basis.spread.dim))
-    if abs(away) <= math.log(line["near"]):
+    scaled = basis.host.multiplier(spread.dim) / basis.host.position_rms
+    own, ratio, recipe = spread.std * scaled, xavier_std(basis.rows, spread.dim) * scaled, "pretrained_xavier"
+    if ratio < line["small"]:
+        ratio, recipe = lines["ratio"]["aim"], _at(lines["ratio"]["aim"])
+    why = [Finding("note", "rate", _SLOWER)]
+    if ratio < (own if at_full_rate == "pretrained" else line["aim"]):
+        why.append(Finding("note", "size", _SIZED))
+    centered = abs(spread.mean) <= lines["rows"]["offset"] * spread.std
+    if centered and abs(math.log(own / ratio)) <= math.log(line["near"]):
         headline = f"Use these vectors as they are, for they are standardized, and {how}."
-        return "as is", headline, "pretrained", [seen, *why]
-    headline = f"Standardize these vectors, and {how}."
-    seen = replace(seen, severity="note") if seen.severity == "good" else seen
-    return "standardize", headline, "pretrained_xavier", [seen, *why]
+        return "as is", headline, "pretrained", [*seen, *why]
+    headline = (
+        f"{'Standardize these vectors' if basis.meaning else 'Use the rows of the source, standardized'}, and {how}."
+    )
+    seen = [replace(one, severity="note") if one.severity == "good" else one for one in seen]
+    return "standardize", headline, recipe, [*seen, *why]
 
 
 def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
@@ -146,13 +170,15 @@ def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, floa
     size, ratio = f"{line['aim']} times the positions", _rounded(absorbed.ratio)
     if ratio > line["high"]:
         text = f"positions are {'absorbed' if _hidden(absorbed) else 'outweighed'}: {seen}{told}{taken}"
-        headline = f"Scale these vectors down to {size}, about the size that classifiers did best with."
-        order = "where order hardly matters (sentiment), rows may do as well or better as they are: compare both"
+        headline = (
+            f"Scale these vectors down to {size}, about the size that classifiers did best with at the full rate."
+        )
+        order = "at the full rate, where order hardly matters (sentiment), rows may do as well or better as they are"
         findings = [Finding("harm", "absorption", text), Finding("note", "order", order)]
         return "scale down", headline, _at(line["aim"]), findings
     if ratio >= line["low"]:
         text = f"rows are somewhat larger than the positions, or nearly as large: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are: they are about the size that classifiers did best with."
+        headline = "Use these vectors as they are: about the size that classifiers did best with at the full rate."
         return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
     text = f"rows are small beside the positions: {seen}{kept}{taken}"
     if not basis.meaning:

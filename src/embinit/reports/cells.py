@@ -72,7 +72,7 @@ class Trial:
 
     @property
     def of_full_rate(self) -> Trial:
-        """Return the cell as if no start had had a rate of its own."""
+        """Return the cell with the starts at the full rate alone, over the seeds that it is judged on."""
         scores = {name: listed for name, listed in self.scores.items() if name not in self.rates}
         failed = {name: why for name, why in self.failed.items() if name not in self.rates}
         return replace(self, scores=scores, failed=failed, rates={})
@@ -187,7 +187,8 @@ def _trial(block: Mapping[str, Any], half: str, files: Sequence[_Trained], sever
     elif len(common) < SEEDS:
         why = f"{plural(len(common), 'seed')} that all starts have; {SEEDS} are needed"
     metric = metric_of(first.score, first.split)
-    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why, rates)
+    tried = {name: rate for name, rate in rates.items() if name in scores or name in failed}
+    return Trial(block["name"], block["task"], half, sides, metric, scores, failed, why, tried)
 
 
 def _start(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> tuple[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
-from embinit.diagnosis.verdict import Verdict, verdict
+from embinit.diagnosis.verdict import Verdict, part, verdict
 from embinit.experiments.experiment import Block, Experiment
 from embinit.reports import paper, words
 from embinit.reports.answers import missing_blocks
@@ -35,6 +35,8 @@ VERDICT_HEADER = (
     "harms",
     "advice",
     "recipe",
+    "rate",
+    "at the full rate",
 )
 
 
@@ -204,7 +206,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, str]:
         basis = basis_of(row["basis"])
         opinion = verdict(basis)
         lines.append(verdict_cells(row["side"], row["source"], basis, opinion))
-        said.append(f"{row['source']} ({row['side']}): {opinion.advice}")
+        said.append(f"{row['source']} ({row['side']}): {opinion.said}")
     caption = "Ratio: scaled σ over the positions' rms; positions told: by a linear read-out, chance is 5 %"
     return Table(caption, VERDICT_HEADER, tuple(lines), words=2), ", ".join(said)
 
@@ -224,12 +226,14 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
         ", ".join(one.name for one in opinion.findings if one.severity == "harm") or NONE,
         opinion.advice,
         opinion.recipe,
+        "full" if opinion.rate == 1 else part(opinion.rate),
+        opinion.at_full_rate or NONE,
     )
     return tuple(Cell(text) for text in texts)
 
 
 def _counted(blocks: Iterable[Mapping[str, Any]]) -> str:
     """Return how often each advice was given."""
-    given = Counter(verdict(basis_of(row["basis"])).advice for block in blocks for row in block["rows"])
+    given = Counter(verdict(basis_of(row["basis"])).said for block in blocks for row in block["rows"])
     listed = words.listed([f"{advice!r} for {count}" for advice, count in given.most_common()])
     return f"of {plural(sum(given.values()), 'matrix', 'matrices')} it advises {listed}"

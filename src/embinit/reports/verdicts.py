@@ -63,60 +63,61 @@ def untold(trial: Trial) -> Trial:
     return replace(trial, sides=tuple(replace(side, basis=replace(side.basis, task=None)) for side in trial.sides))
 
 
-def advised(trial: Trial, lines: Lines | None = None) -> str:
-    """Return the start that the verdict means; by other lines than its own where given.
-
-    Where no start of the cell had the rate that is advised, it is what the verdict says for the full one.
-    """
-    rate = _rate(trial, lines)
-    return start_of(_one(_meant(trial, rate, lines), trial), rate)
+def advised(trial: Trial) -> str:
+    """Return the start that the verdict means; what it says for the full rate, where no start of the cell had its own."""
+    rate = _rate(trial)
+    return _one(_meant(trial) if rate != 1 else _at_full_rate(trial), trial, rate)
 
 
 def at_full_rate(trial: Trial, lines: Lines | None = None) -> str:
-    """Return the start that the verdict means for rows that cannot have a rate of their own."""
-    return _one(_meant(trial, 1.0, lines), trial)
+    """Return the start that is meant for rows that cannot have a rate of their own; by other lines where given."""
+    return _one(_at_full_rate(trial, lines), trial, 1.0)
 
 
 def to_compare(trial: Trial) -> str:
     """Return the start that the verdict says to compare: what it means for the full rate, at the rate that it advises."""
-    return start_of(at_full_rate(trial), _rate(trial))
+    return _one(_at_full_rate(trial), trial, _rate(trial))
 
 
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
-    meant = _meant(trial, _rate(trial))
-    return any(_runnable(advice, basis, trial.starts) != canonical(recipe_of(advice)) for advice, basis in meant)
+    rate = _rate(trial)
+    meant = _meant(trial) if rate != 1 else _at_full_rate(trial)
+    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in meant)
 
 
-def _rate(trial: Trial, lines: Lines | None = None) -> float:
+def _rate(trial: Trial) -> float:
     """Return the rate that is advised, the full one where no start of the cell had it."""
-    rates = {verdict(side.basis, lines).rate for side in trial.sides}
+    rates = {verdict(side.basis).rate for side in trial.sides}
     return min(rates) if rates <= set(trial.rates.values()) else 1.0
 
 
-def _meant(trial: Trial, rate: float, lines: Lines | None = None) -> list[tuple[str, Basis]]:
-    """Return the recipe that is meant for each side, at the full rate or at a lower one, with what the verdict rests on."""
+def _meant(trial: Trial) -> list[tuple[str, Basis]]:
+    return [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
+
+
+def _at_full_rate(trial: Trial, lines: Lines | None = None) -> list[tuple[str, Basis]]:
     said = [(verdict(side.basis, lines), side.basis) for side in trial.sides]
-    return [((one.at_full_rate if rate == 1 else None) or one.recipe, basis) for one, basis in said]
+    return [(one.at_full_rate or one.recipe, basis) for one, basis in said]
 
 
-def _one(meant: Sequence[tuple[str, Basis]], trial: Trial) -> str:
-    """Return the one of the recipes that were run which is meant, by what is meant for each side.
+def _one(meant: Sequence[tuple[str, Basis]], trial: Trial, rate: float) -> str:
+    """Return the one of the starts that were run at a rate which is meant, by the recipe that is meant for each side.
 
     A recipe that was not run differs from `pretrained` and `pretrained_xavier` in the scale alone: the one is taken whose σ
     is nearer by its ratio. Where the sides of a translation are advised differently, and were not run so, both are
     standardized: that is the remedy of a harm on one side, and none to rows that are narrow already.
     """
-    named = dict.fromkeys(_runnable(advice, basis, trial.starts) for advice, basis in meant)
-    both = " / ".join(named)
-    return both if len(named) == 1 or both in trial.starts else "pretrained_xavier"
+    named = dict.fromkeys(_runnable(advice, basis, trial, rate) for advice, basis in meant)
+    both = start_of(" / ".join(named), rate)
+    return both if len(named) == 1 or both in trial.starts else start_of("pretrained_xavier", rate)
 
 
-def _runnable(advice: str, basis: Basis, ran: Sequence[str]) -> str:
+def _runnable(advice: str, basis: Basis, trial: Trial, rate: float) -> str:
     name = canonical(recipe_of(advice))
-    if name in ran or name in SCALES:
+    if name in SCALES or start_of(name, rate) in trial.starts:
         return name
-    offered = [one for one in SCALES if one in ran] or list(SCALES)
+    offered = [one for one in SCALES if start_of(one, rate) in trial.starts] or list(SCALES)
     wanted = _std(advice, basis)
     return min(offered, key=lambda one: abs(math.log(_std(one, basis) / wanted)))
 
