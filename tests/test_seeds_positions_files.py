@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +58,30 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     with replacing(path) as out:
         out.write(b"new")
     assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    ("write", "call", "make"), [(replacing, "open", Path.touch), (replacing_folder, "mkdir", os.makedirs)]
+)
+def test_ctrl_c_right_after_a_part_is_made_leaves_nothing(
+    write: Callable[[Path], AbstractContextManager[Any]],
+    call: str,
+    make: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+
+    def interrupted(path: Path, *_: object, **__: object) -> None:
+        make(path)
+        made.extend(tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, call, interrupted)
+    with pytest.raises(KeyboardInterrupt), write(tmp_path / "new"):
+        pass
+    assert [path.suffix for path in made] == [".part"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ import gzip
 import io
 import lzma
 import os
+import secrets
+import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -36,20 +37,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if (path.exists() and not path.is_file()) or target.is_symlink():  # a link still: one that leads back to itself
         raise EmbinitError(f"cannot write {path}: it is no regular file")
     _check_parents(path)
+    part = _part(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "wb", buffering=BUFFER) as out:
+        with part.open("xb", buffering=BUFFER) as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
+        part.replace(target)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         if isinstance(error, OSError) and not isinstance(error, EmbinitError):
             raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
         raise
@@ -62,23 +60,25 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         raise EmbinitError(f"{path} exists already; give a new folder or remove it first")
     target = Path(os.path.realpath(path))
     _check_parents(path)
+    part = _part(target)
+    inner = part / target.name
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
-    try:
-        with part as name:
-            inner = Path(name) / target.name
-            inner.mkdir()
-            yield inner
-            if target.exists():
-                target.rmdir()
-            inner.rename(target)
+        inner.mkdir(parents=True)
+        yield inner
+        if target.exists():
+            target.rmdir()
+        inner.rename(target)
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
         raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _part(target: Path) -> Path:
+    """Return a name beside `target` that nothing has: known before it is made, so that Ctrl-C can never leave it behind."""
+    return target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
 
 
 def _check_parents(path: Path) -> None:
@@ -86,12 +86,6 @@ def _check_parents(path: Path) -> None:
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
             raise EmbinitError(f"cannot write {path}: {parent} is a file, not a folder")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def compression(path: Path) -> str:
