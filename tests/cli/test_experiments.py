@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.experiments.made import BLOCK, HEAD, command, contents, data, environment, vectors, written
 
 

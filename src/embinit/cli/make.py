@@ -58,7 +58,7 @@ def command(
     """
     from embinit.cli.console import console, number, print_json, rejected, working
     from embinit.diagnosis.distribution import distribution
-    from embinit.diagnosis.verdict import percent
+    from embinit.diagnosis.findings import percent
     from embinit.export.card import card
     from embinit.export.writing import files_of, write
     from embinit.hosts import host

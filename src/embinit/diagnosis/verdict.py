@@ -8,24 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
+from embinit.diagnosis.findings import Finding, of_positions, of_rounding, of_rows, percent
 from embinit.types import Host, xavier_std
 
-Severity = Literal["good", "note", "harm"]
 #: Where a verdict draws its lines: table -> name -> number, as in `verdict.toml`.
 Lines = Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was seen, with its number."""
-
-    severity: Severity
-    name: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -59,11 +50,6 @@ def limits() -> dict[str, dict[str, float]]:
     return tomllib.loads(resources.files("embinit.diagnosis").joinpath("verdict.toml").read_text("utf-8"))
 
 
-def percent(share: float) -> str:
-    """Return a share as a person reads it."""
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
-
-
 def part(share: float) -> str:
     """Return what a rate is multiplied with as a person says it."""
     return {0.1: "a tenth", 0.5: "half"}.get(share, f"{share:g}")
@@ -87,11 +73,11 @@ def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
         if _slower(basis, recipe, lines["rows"]):
             rate, at_full_rate = lines["classification"]["rate"], recipe
             advice, headline, recipe, findings = _slowly(basis, recipe, findings, lines)
-        findings += _assumed(basis.host)
-        findings += _rounding(basis.absorbed, basis.host, lines["rounding"])
+        findings += of_positions(basis.host)
+        findings += of_rounding(basis.absorbed, basis.host, lines["rounding"])
     else:
         advice, headline, recipe, findings = _without_positions(basis, lines["stream"])
-    findings += _rows(basis, lines["rows"])
+    findings += of_rows(basis, lines["rows"])
     return Verdict(advice, headline, recipe, tuple(findings), rate, at_full_rate)
 
 
@@ -117,8 +103,7 @@ def _slowly(basis: Basis, at_full_rate: str, seen: list[Finding], lines: Lines) 
     """Return what to do with rows that learn slowly, of which this was seen: standardize them, whatever their size."""
     line, spread = lines["classification"], basis.spread
     how = f"let them learn at {part(line['rate'])} of the other weights' rate"
-    scaled = basis.host.multiplier(spread.dim) / basis.host.position_rms
-    own, ratio, recipe = spread.std * scaled, xavier_std(basis.rows, spread.dim) * scaled, "pretrained_xavier"
+    own, ratio, recipe = _ratio(basis, spread.std), _ratio(basis, _xavier(basis)), "pretrained_xavier"
     if ratio < line["small"]:
         ratio, recipe = lines["ratio"]["aim"], _at(lines["ratio"]["aim"])
     why = [Finding("note", "rate", _SLOWER)]
@@ -227,17 +212,25 @@ def _hidden(absorbed: Absorption) -> bool:
     return absorbed.position_readout is None or absorbed.position_readout < 0.5
 
 
+def _xavier(basis: Basis) -> float:
+    """Return Xavier's σ at the matrix's size."""
+    return xavier_std(basis.rows, basis.spread.dim)
+
+
+def _ratio(basis: Basis, std: float) -> float:
+    """Return rows of this σ, as the model adds them, over the positions' rms."""
+    return std * basis.host.multiplier(basis.spread.dim) / basis.host.position_rms
+
+
 def _at(ratio: float) -> str:
     return f"pretrained | center | scale ratio={ratio}"
 
 
 def _target(basis: Basis, line: Mapping[str, float]) -> str:
     """Return the recipe that brings rows into the range: the paper's where Xavier's σ lies in it at this size."""
-    host, dim = basis.host, basis.spread.dim
-    if host.positions != "sinusoidal":
+    if basis.host.positions != "sinusoidal":
         return "pretrained | center | scale to=host"
-    ratio = xavier_std(basis.rows, dim) * host.multiplier(dim) / host.position_rms
-    if line["buried"] <= ratio <= line["good"]:
+    if line["buried"] <= _ratio(basis, _xavier(basis)) <= line["good"]:
         return "pretrained_xavier"
     return _at(line["aim"])
 
@@ -272,82 +265,6 @@ def _larger(basis: Basis, std: float) -> list[Finding]:
         "(results/both.results.json); compare `pretrained | center | scale to=inverse_sqrt_d`"
     )
     return [Finding("note", "task", text)]
-
-
-def _assumed(host: Host) -> list[Finding]:
-    if not host.position_rms_assumed:
-        return []
-    text = (
-        f"the size of the positions is assumed, rms {host.position_rms:.3g}: {host.name} comes without learned "
-        "positions that could be measured"
-    )
-    return [Finding("note", "positions", text)]
-
-
-def _rounding(absorbed: Absorption, host: Host, line: Mapping[str, float]) -> list[Finding]:
-    lost = {form: share for form, share in absorbed.rounding_loss.items() if share >= line["note"]}
-    if not lost:
-        return [Finding("good", "rounding", "no number format loses the positions at this scale")]
-    first, *others = sorted(lost, key=lambda form: -lost[form])
-    listed = ", ".join(
-        [
-            f"{percent(lost[first])} of their signal is lost in {first}",
-            *(f"{percent(lost[form])} in {form}" for form in others),
-        ]
-    )
-    own = lost.get(host.numbers, 0.0) >= line["harm"]
-    severity: Severity = "harm" if own else "note"
-    if lost[first] < line["harm"]:
-        word = "lose a little to rounding"
-    else:
-        word = "are rounded away" if own else f"would be rounded away in another format than {host.numbers}"
-    return [Finding(severity, "rounding", f"positions {word}: {listed}")]
-
-
-def _rows(basis: Basis, line: Mapping[str, float]) -> list[Finding]:
-    spread, shape, host = basis.spread, basis.shape, basis.host
-    coverage, missing_std = basis.coverage, basis.missing_std
-    found: list[Finding] = []
-
-    def say(severity: Severity, name: str, text: str) -> None:
-        found.append(Finding(severity, name, text))
-
-    if coverage[0] < line["coverage"]:
-        say("harm", "coverage", f"only {percent(coverage[0])} of the vocabulary was found; most rows will be random")
-    if missing_std is not None and spread.std > 0:
-        unlike = max(missing_std, 1e-12) / spread.std
-        if not 1 / line["unlike"] < unlike < line["unlike"]:
-            say("note", "missing rows", f"missing rows have σ {missing_std:.3g}, found ones {spread.std:.3g}")
-    if spread.std > 0 and abs(spread.mean) > line["offset"] * spread.std:
-        say(
-            "note",
-            "mean",
-            f"the mean is {abs(spread.mean) / spread.std:.2f} σ from zero; `pretrained | center` takes it away",
-        )
-    if shape.mean_cosine > line["cone"]:
-        say(
-            "note",
-            "isotropy",
-            f"rows point the same way (mean cosine {shape.mean_cosine:.2f}); `pretrained | all_but_the_top` spreads them",
-        )
-    if shape.outlier_dimensions:
-        listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
-        count = len(shape.outlier_dimensions)
-        verb = "dimensions dominate" if count > 1 else "dimension dominates"
-        say("note", "outlier dimensions", f"{count} {verb} ({listed})")
-    for count, what in (
-        (shape.zero_rows, "zero rows"),
-        (shape.duplicate_rows, "duplicate rows"),
-        (shape.bad_rows, "NaN or infinite rows"),
-    ):
-        if count:
-            text = f"{count:,} {what if count > 1 else what.removesuffix('s')}"
-            say("harm" if what.startswith("NaN") else "note", what, text)
-    logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
-    if host.tied and basis.task != "classification" and logits > line["logits"]:
-        text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"
-        say("harm", "logits", text)
-    return found
 
 
 def as_dict(value: Verdict) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def untold(trial: Trial) -> Trial:
 def advised(trial: Trial) -> str:
     """Return the start that the verdict means; what it says for the full rate, where no start of the cell had its own."""
     rate = _rate(trial)
-    return _one(_meant(trial) if rate != 1 else _at_full_rate(trial), trial, rate)
+    return _one(_meant(trial, rate), trial, rate)
 
 
 def at_full_rate(trial: Trial, lines: Lines | None = None) -> str:
@@ -82,8 +82,8 @@ def to_compare(trial: Trial) -> str:
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
     rate = _rate(trial)
-    meant = _meant(trial) if rate != 1 else _at_full_rate(trial)
-    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in meant)
+    said = _meant(trial, rate)
+    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in said)
 
 
 def _rate(trial: Trial) -> float:
@@ -92,8 +92,9 @@ def _rate(trial: Trial) -> float:
     return min(rates) if rates <= set(trial.rates.values()) else 1.0
 
 
-def _meant(trial: Trial) -> list[tuple[str, Basis]]:
-    return [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
+def _meant(trial: Trial, rate: float) -> list[tuple[str, Basis]]:
+    """Return the recipe that the verdict means for each side of a cell that is judged at a rate."""
+    return _at_full_rate(trial) if rate == 1 else [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
 
 
 def _at_full_rate(trial: Trial, lines: Lines | None = None) -> list[tuple[str, Basis]]:

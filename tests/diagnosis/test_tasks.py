@@ -1,0 +1,208 @@
+"""The verdict by what a model is for: what classifiers are told that translators are not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from embinit.diagnosis.basis import Basis, basis_of
+from embinit.diagnosis.diagnose import diagnose
+from embinit.diagnosis.verdict import limits, verdict
+from embinit.errors import EmbinitError
+from embinit.hosts import host
+from embinit.recipes.recipe import recipe
+from embinit.types import xavier_std
+from tests.diagnosis.made import vectors
+
+
+@pytest.mark.parametrize(
+    ("source", "std", "dim", "at_full_rate"),
+    [
+        ("small", 0.016, 300, "pretrained | center | scale ratio=1.4"),
+        ("GloVe", 0.37, 300, "pretrained | center | scale ratio=1.4"),
+        ("BERT", 0.04, 768, "pretrained"),
+        ("T5", 22.6, 512, "pretrained | center | scale ratio=1.4"),
+    ],
+)
+def test_a_classifier_wants_standardized_rows_that_learn_slowly_or_else_larger_ones(
+    source: str, std: float, dim: int, at_full_rate: str
+) -> None:
+    rows = vectors(std, dim, rows=3000)
+    seen = diagnose(rows, task="classification").verdict
+    assert (seen.advice, seen.recipe, seen.at_full_rate) == ("standardize", "pretrained_xavier", at_full_rate)
+    assert "good" not in {one.severity for one in seen.findings if one.name == "absorption"}
+    assert "size" in {one.name for one in seen.findings}
+    after = diagnose(rows, recipe=seen.recipe, task="classification").verdict
+    assert (after.advice, after.recipe, after.rate) == ("as is", "pretrained_xavier", 0.1)
+    # Larger rows stay as they are where all weights share one rate, and so does a recipe of one's own.
+    larger = diagnose(rows, recipe=at_full_rate, task="classification").verdict
+    assert larger.at_full_rate == at_full_rate
+    # What translation is told is what is told where no task is named.
+    assert diagnose(rows, task="translation").verdict == diagnose(rows).verdict
+    # Only sinusoids were tried: models with other positions get the advice that they had.
+    for model in ("bert", "llama"):
+        told, untold = (diagnose(rows, host=model, task=task).verdict for task in ("classification", None))
+        assert (told.advice, told.headline, told.recipe) == (untold.advice, untold.headline, untold.recipe)
+
+
+def test_a_classifier_lets_rows_that_mean_something_learn_slowly() -> None:
+    rows = vectors(0.37, 64)
+    told = diagnose(rows, task="classification").verdict
+    assert told.rate == limits()["classification"]["rate"] == 0.1
+    assert told.headline == "Standardize these vectors, and let them learn at a tenth of the other weights' rate."
+    assert {"rate", "size"} <= {one.name for one in told.findings}
+    assert diagnose(rows, task="classification").as_dict()["verdict"]["rate"] == 0.1
+    # Neither random rows, nor a translator's, nor those of models that it was not tried in.
+    others = [
+        diagnose(rows, recipe="xavier", task="classification"),
+        diagnose(rows, recipe="pretrained | shuffle | scale ratio=1.4", task="classification"),
+        diagnose(replace(rows, found=np.arange(len(rows.vocabulary)) % 3 == 0), task="classification"),
+        diagnose(rows),
+        diagnose(rows, host="bert", task="classification"),
+        diagnose(rows, host="llama", task="classification"),
+    ]
+    for seen in others:
+        assert (seen.verdict.rate, seen.verdict.at_full_rate) == (1, None)
+        assert not {"rate", "size"} & {one.name for one in seen.verdict.findings}
+        assert "learn at" not in seen.verdict.headline
+
+
+def test_rows_that_are_advised_in_place_of_random_ones_learn_slowly_too() -> None:
+    seen = diagnose(vectors(0.37, 64), recipe="xavier | scale ratio=6", task="classification").verdict
+    assert (seen.recipe, seen.rate) == ("pretrained_xavier", 0.1)
+    assert seen.headline.startswith("Use the rows of the source, standardized, and let them learn")
+    assert seen.at_full_rate == "pretrained | center | scale ratio=1.4"
+
+
+@pytest.mark.parametrize(("ratio", "task"), [(0.75, "classification"), (3.0, "classification"), (2.5, None)])
+def test_rows_that_are_scaled_to_a_line_are_on_its_good_side(ratio: float, task: str | None) -> None:
+    own = f"pretrained | scale ratio={ratio}"
+    seen = diagnose(vectors(0.37, 64), recipe=own, task=task).verdict
+    assert (seen.at_full_rate or seen.recipe) == own
+
+
+def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
+    seen = diagnose(vectors(0.37, 64), task="classification")
+    assert seen.absorption is not None
+    lines = limits()
+    for ratio, advice in ((0.749, "enlarge"), (0.75, "as is"), (3.0, "as is"), (3.001, "scale down")):
+        basis = replace(seen.basis, absorbed=replace(seen.absorption, ratio=ratio))
+        assert verdict(_mostly_missing(basis), lines).advice == advice
+        assert (verdict(basis, lines).at_full_rate == "pretrained") == (advice == "as is")
+
+
+@pytest.mark.parametrize(
+    ("factor", "advice"), [(0.9, "standardize"), (0.92, "as is"), (1.09, "as is"), (1.11, "standardize")]
+)
+def test_rows_of_nearly_xaviers_size_are_standardized_already(factor: float, advice: str) -> None:
+    basis = diagnose(vectors(0.37, 64), task="classification").basis
+    spread = replace(basis.spread, std=factor * xavier_std(basis.rows, 64), rows=basis.rows // 2)
+    found = verdict(replace(basis, spread=spread))
+    assert found.advice == advice
+    assert ("for they are standardized" in found.headline) == (advice == "as is")
+
+
+def test_rows_of_xaviers_size_that_are_not_centered_are_not_standardized() -> None:
+    basis = diagnose(vectors(0.37, 64), task="classification").basis
+    std = xavier_std(basis.rows, 64)
+    for mean, advice in ((0.2, "as is"), (3.0, "standardize")):
+        assert verdict(replace(basis, spread=replace(basis.spread, std=std, mean=mean * std))).advice == advice
+
+
+def test_larger_rows_are_named_only_where_they_are_larger() -> None:
+    def said(rows: int, std: float) -> tuple[str, str | None, bool]:
+        basis = diagnose(vectors(0.37, 64), task="classification").basis
+        found = verdict(replace(basis, rows=rows, spread=replace(basis.spread, std=std)))
+        return found.recipe, found.at_full_rate, "size" in {one.name for one in found.findings}
+
+    assert said(2_000, 0.37) == ("pretrained_xavier", "pretrained | center | scale ratio=1.4", True)
+    # Xavier's own σ is larger with 40 rows, and so small with a million that rows are brought between what was tried.
+    assert said(40, 0.37) == ("pretrained_xavier", "pretrained | center | scale ratio=1.4", False)
+    recipe, _, larger = said(1_000_000, 0.37)
+    assert (recipe, larger) == ("pretrained | center | scale ratio=0.4", True)
+    ratio = 0.4 * 0.5**0.5 / 64**0.5
+    assert said(1_000_000, ratio)[0] == "pretrained"
+
+
+def test_a_rate_needs_half_of_the_vocabulary() -> None:
+    basis = diagnose(vectors(0.37, 64), task="classification").basis
+    assert [verdict(replace(basis, coverage=(share, None))).rate for share in (0.49, 0.5)] == [1.0, 0.1]
+
+
+def test_a_classifier_with_wide_rows_is_told_of_tasks_without_order() -> None:
+    def findings(std: float) -> dict[str, str]:
+        return {one.name: one.text for one in diagnose(vectors(std, 64), task="classification").verdict.findings}
+
+    assert "at the full rate" in findings(5.0)["order"]
+    assert "positions are absorbed" in findings(5.0)["absorption"]
+    assert "positions are outweighed" in {
+        one.text.partition(":")[0]
+        for one in verdict(_told_apart(diagnose(vectors(0.5, 64), task="classification").basis)).findings
+    }
+    assert "order" not in findings(0.15)
+
+
+def _mostly_missing(basis: Basis) -> Basis:
+    """Return the same where too few rows mean something for a rate of their own."""
+    return replace(basis, coverage=(0.4, None))
+
+
+def _told_apart(basis: Basis) -> Basis:
+    assert basis.absorbed is not None
+    return replace(basis, absorbed=replace(basis.absorbed, ratio=4.0, position_readout=0.9))
+
+
+def test_random_rows_are_not_told_that_their_meaning_is_lost() -> None:
+    rows = vectors(0.37, 300)
+    for task in (None, "classification"):
+        small = diagnose(rows, recipe="xavier | scale ratio=0.1", task=task)
+        assert small.verdict.advice == "as is"
+        assert "no meaning to lose" in small.verdict.headline
+        assert recipe(small.verdict.recipe).steps == recipe("xavier | scale ratio=0.1").steps
+    meant = "pretrained | scale ratio=0.1"
+    assert diagnose(rows, recipe=meant).verdict.advice == "enlarge"
+    assert diagnose(rows, recipe=meant, task="classification").verdict.recipe == "pretrained_xavier"
+
+
+def test_a_classifier_has_no_logits_of_words() -> None:
+    def names(task: str | None) -> set[str]:
+        return {one.name for one in diagnose(vectors(5, 64), host=host("marian"), task=task).verdict.findings}
+
+    assert names(None) - names("classification") == {"logits"}
+
+
+def test_kinds_of_tasks_are_told_by_name() -> None:
+    assert diagnose(vectors(0.37, 64), task="Classification").basis.task == "classification"
+    with pytest.raises(EmbinitError, match="unknown kind of task 'tagging'"):
+        diagnose(vectors(0.37, 64), task="tagging")
+
+
+def test_the_task_is_among_the_numbers_that_a_verdict_is_drawn_from_again() -> None:
+    seen = diagnose(vectors(0.37, 64), task="classification")
+    stored = json.loads(json.dumps(seen.basis.as_json()))
+    assert verdict(basis_of(stored)) == seen.verdict
+    assert (seen.as_dict()["task"], seen.as_dict()["lines"]) == ("classification", "classification")
+    learned = diagnose(vectors(0.37, 64), host="bert", task="classification").as_dict()
+    assert (learned["task"], learned["lines"]) == ("classification", "ratio")
+    del stored["task"]
+    assert verdict(basis_of(stored)) == diagnose(vectors(0.37, 64)).verdict
+
+
+def _notes_on_size(std: float, model: str = "llama", **more: str) -> list[str]:
+    told = {"host": model, "task": "classification", **more}
+    findings = diagnose(vectors(std, 256), **told).verdict.findings  # type: ignore[arg-type]
+    return [one.text for one in findings if (one.severity, one.name) == ("note", "task")]
+
+
+def test_a_classifier_with_rotary_positions_is_told_that_larger_rows_did_better() -> None:
+    # Too wide and so brought to the model's own 0.02, too small and likewise, of its own size: all end below 1/√D.
+    for std in (0.4, 0.001, 0.02):
+        (note,) = _notes_on_size(std)
+        assert "compare `pretrained | center | scale to=inverse_sqrt_d`" in note
+    assert not _notes_on_size(0.07)  # as is, and above 1/√D
+    assert not _notes_on_size(0.4, task="translation")
+    assert not _notes_on_size(0.4, model="t5")
+    assert not _notes_on_size(0.4, recipe="xavier")
