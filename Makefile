@@ -12,7 +12,7 @@ demo: $(READY)  ## train a small translator from four starts x three seeds, and 
 	$(BIN)/python -m embinit report experiments/demo.toml --runs build/demo/runs --out build/demo
 
 results: $(READY)  ## RESULTS.md and its figures from results/
-	$(BIN)/python -m embinit.reports.results results RESULTS.md
+	$(BIN)/python -m research.results results RESULTS.md
 
 test: $(READY)  ## the tests, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -q -m "not long" -n 2 --dist loadfile

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
 
     from benchmarks.cases import Case
     from benchmarks.lockstep import kernel_times, training
-    from embinit.prepared.reading import open_prepared
+    from embinit.prepared.folder import open_prepared
 
     parser = argparse.ArgumentParser(prog="python3 -m benchmarks.kernels", description=__doc__)
     parser.add_argument("prepared", type=Path)

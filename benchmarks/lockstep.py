@@ -13,7 +13,7 @@ from benchmarks import clock
 from benchmarks.cases import BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, Case, Timed
 from embinit.models.architecture import Architecture
 from embinit.models.model import Member, Stack, joined
-from embinit.prepared.reading import Packed, Prepared, open_prepared
+from embinit.prepared.folder import Packed, Prepared, open_prepared
 from embinit.training.batches import Batches
 from embinit.training.evaluation import translated
 from embinit.training.loop import _Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,55 +15,108 @@ import embinit
 ROOT = Path(embinit.__file__).parent
 
 # A room may import rooms of earlier groups, not of its own group and not of later ones (docs/decisions/0001).
+# Modules of one room import each other freely. `a.b` names a sub-room or a module that has a place of its own.
 GROUPS = (
-    ("errors",),
-    ("types", "seeds", "files", "hub"),
+    ("errors", "moved"),
+    ("types", "seeds", "files", "hub", "format"),
     ("text", "positions"),
-    ("sources", "corpora"),
+    ("sources", "corpora", "glove"),
     ("hosts",),
     ("alignment",),
     ("recipes",),
     ("diagnosis",),
     ("export", "prepared"),
+    ("models.architecture", "models.dropout", "models.packing"),
+    ("models.kernels",),
     ("models",),
     ("training",),
     ("statistics",),
-    ("experiments",),
-    ("reports",),
+    ("experiments.spec",),
+    ("experiments.experiment",),
+    ("experiments.definition",),
+    ("experiments.inputs",),
+    ("experiments.jobs",),
+    ("experiments.runs",),
+    ("experiments.execution",),
+    ("experiments.execution.ray",),
+    ("experiments.plan", "experiments.execute", "experiments.status"),
+    ("experiments.clean", "experiments.measurements"),
+    ("reports.model",),
+    ("reports.metrics",),
+    ("reports.analysis",),
+    ("reports.legend", "reports.summarize"),
+    ("reports.results_file",),
+    ("reports.writers",),
+    ("reports.writers.html",),
     ("cli",),
 )
 RANK = {room: rank for rank, group in enumerate(GROUPS) for room in group}
+#: The command line has one file a command.
+LARGEST, UNLIMITED = 14, "cli"
 
 
-def imports() -> Iterator[tuple[Path, str, str]]:
+def room_of(parts: Sequence[str]) -> str | None:
+    """Return the innermost room that a module belongs to."""
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in RANK), None)
+
+
+def imports() -> Iterator[tuple[Path, list[str], list[str]]]:
     for path in sorted(ROOT.rglob("*.py")):
         inside = path.relative_to(ROOT)
-        room = inside.parts[0].removesuffix(".py")
-        if room in ("__init__", "__main__"):
+        parts = list(inside.with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        if parts in ([], ["__main__"]):
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                # `from a.b import c` may name the module a.b.c, or a thing inside of a.b.
+                modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for module in modules:
-                parts = module.split(".")
-                if parts[0] == "embinit" and len(parts) > 1:
-                    yield inside, room, parts[1]
+                names = module.split(".")
+                if names[0] == "embinit" and len(names) > 1 and names[1] != "__version__":
+                    yield inside, parts, names[1:]
 
 
 def test_rooms_import_in_one_direction() -> None:
     found = list(imports())
-    assert len(found) > 50
-    wrong = [
-        f"{path} imports embinit.{other}"
-        for path, room, other in found
-        if room != other and not RANK[other] < RANK[room]
+    assert len(found) > 500
+    wrong = []
+    for path, parts, names in found:
+        room, other = room_of(parts), room_of(names)
+        assert room is not None, f"{path} has no place in the order"
+        assert other is not None, f"{path} imports embinit.{'.'.join(names)}, which has no place in the order"
+        if room != other and not RANK[other] < RANK[room]:
+            wrong.append(f"{path} ({room}) imports embinit.{'.'.join(names)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_of_the_order_exists() -> None:
+    places = [ROOT.joinpath(*room.split(".")) for room in RANK]
+    assert not [place for place in places if not place.is_dir() and not place.with_suffix(".py").is_file()]
+
+
+def test_no_folder_is_too_large_to_survey() -> None:
+    folders = {path.parent for path in ROOT.rglob("*.py")} - {ROOT / UNLIMITED}
+    assert len(folders) > 15
+    sizes = {
+        str(folder): len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in folders
+    }
+    assert not {folder: size for folder, size in sizes.items() if size > LARGEST}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    names = [
+        node.name
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
-    assert not wrong
-
-
-def test_every_room_has_a_place_in_the_order() -> None:
-    rooms = {path.stem if path.is_file() else path.name for path in ROOT.iterdir() if path.suffix in ("", ".py")}
-    assert rooms - {"__init__", "__main__", "__pycache__"} <= RANK.keys()
+    assert len(names) > 100
+    assert not {name for name in names if names.count(name) > 1}
 
 
 def run(code: str) -> str:

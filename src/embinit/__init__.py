@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from embinit.moved import keep_old_names
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -19,20 +21,22 @@ if TYPE_CHECKING:
     from embinit.diagnosis.diagnose import Diagnosis as Diagnosis
     from embinit.diagnosis.diagnose import diagnose as diagnose
     from embinit.errors import EmbinitError as EmbinitError
+    from embinit.export.formats import write as write
     from embinit.export.models import apply as apply
     from embinit.export.models import set_embedding as set_embedding
     from embinit.export.rates import parameter_groups as parameter_groups
-    from embinit.export.writing import write as write
     from embinit.hosts import host as host
     from embinit.recipes.recipe import Recipe as Recipe
     from embinit.recipes.recipe import Step as Step
     from embinit.recipes.recipe import recipe as recipe
     from embinit.seeds import stream as stream
-    from embinit.sources.loading import load as load
+    from embinit.sources.load import load as load
     from embinit.types import Aligned as Aligned
     from embinit.types import Embeddings as Embeddings
     from embinit.types import Host as Host
     from embinit.types import Vocabulary as Vocabulary
+
+keep_old_names()
 
 # Importing is free: a name brings its module in when it is first used.
 _WHERE = {

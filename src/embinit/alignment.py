@@ -13,7 +13,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError, closest
 from embinit.seeds import stream
-from embinit.sources.loading import load
+from embinit.sources.load import load
 from embinit.text.markers import Scheme, marked, plain, scheme_of
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from benchmarks import environments, kernels, training
+from benchmarks import rows as benchmark_rows
 from benchmarks.cases import LAYERS, Case, Data, Timed, data, products, read_case, sentences
 from benchmarks.lockstep import _Members
 from benchmarks.row import MEASURES, measured
 from benchmarks.rows import Row, bars, compared, row
 from benchmarks.table import COLUMNS, cells, plain
-
-from benchmarks import environments, kernels, training
-from benchmarks import rows as benchmark_rows
 from embinit.corpora.generated import captions
 from embinit.models.architecture import Architecture
 from embinit.models.parameters import parameters
-from embinit.prepared.preparing import Settings, prepare
+from embinit.prepared.prepare import Settings, prepare
 
 CASE = Case("embinit", "nowhere", (7853, 5893), members=4)
 TEN_STEPS = Data(640, 14.4, 14.1)

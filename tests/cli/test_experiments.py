@@ -187,7 +187,7 @@ def test_a_second_signal_stops_at_once(folder: Path) -> None:
 def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
     file = written(folder, BLOCK + 'training.frozen_rows = "found"\n')
     (folder / "sitecustomize.py").write_text(
-        "import embinit.experiments.running as r\n"
+        "import embinit.experiments.execution.groups as r\n"
         "def broken(*_):\n    raise RuntimeError('it is broken')\n"
         "r.train_members = broken\n"
     )

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from embinit.corpora import captions
-from embinit.text.glove import train
+from embinit.glove import train
 
 
 def topics_of_nouns() -> dict[str, str]:

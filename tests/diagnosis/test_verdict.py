@@ -10,8 +10,8 @@ import pytest
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.findings import percent
 from embinit.diagnosis.verdict import limits, verdict
+from embinit.format import percent
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.types import Aligned, Embeddings

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from embinit.experiments.places import Places
-from embinit.experiments.planning import specs_of, write_plan
-from embinit.experiments.resolving import Resolved, resolve
-from embinit.experiments.toml import read_draft
+from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.inputs.locations import Places
+from embinit.experiments.inputs.resolve import Resolved, resolve
+from embinit.experiments.plan import specs_of, write_plan
 
 WORDS = [f"w{i}" for i in range(10)]
 

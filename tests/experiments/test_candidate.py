@@ -8,7 +8,7 @@ import pytest
 
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block
-from embinit.experiments.toml import read_experiment
+from embinit.experiments.inputs.outline import read_experiment
 from tests.experiments.made import BLOCK, HEAD, written
 
 ROOT = Path(__file__).parents[2]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from embinit.experiments.cost import cost, members_that_fit
+from embinit.experiments.execution.cost import cost, members_that_fit
 from embinit.experiments.jobs import read_jobs
-from embinit.experiments.overview import estimate
 from embinit.experiments.spec import Spec
-from embinit.prepared.reading import open_prepared
+from embinit.experiments.status import estimate
+from embinit.prepared.folder import open_prepared
 from tests.experiments.made import planned
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.experiments.toml import read_draft
+from embinit.experiments.definition.reader import read_draft
 from tests.experiments.made import places, resolved, written
 
 BLOCK = '[[block]]\nname = "x"\n'

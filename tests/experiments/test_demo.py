@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embinit.experiments.executing import execute
-from embinit.experiments.places import Places
-from embinit.experiments.planning import specs_of, write_plan
-from embinit.experiments.resolving import resolve
-from embinit.experiments.store import results_of
-from embinit.experiments.toml import read_draft, read_experiment
+from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.inputs.locations import Places
+from embinit.experiments.inputs.outline import read_experiment
+from embinit.experiments.inputs.resolve import resolve
+from embinit.experiments.plan import specs_of, write_plan
+from embinit.experiments.runs.store import results_of
 
 DEMO = Path(__file__).parents[2] / "experiments" / "demo.toml"
 

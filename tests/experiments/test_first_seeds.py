@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embinit.experiments.planning import jobs_of, specs_of, with_first_seeds
-from embinit.experiments.resolving import Resolved
+from embinit.experiments.inputs.resolve import Resolved
+from embinit.experiments.plan import jobs_of, specs_of, with_first_seeds
 from tests.experiments.made import HEAD, command, data, places, resolved, vectors, written
 
 #: Seeds in another order than by size; one seed; seeds as the grid's first axis.

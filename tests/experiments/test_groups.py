@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embinit.experiments import checkpoints
+from embinit.experiments.execution import checkpoints
 from embinit.experiments.jobs import Group, read_jobs
 from tests.experiments.made import planned
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from embinit.experiments.executing import execute
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.execution.observer import Watch
 from embinit.experiments.jobs import Group
-from embinit.experiments.watching import Watch
 from tests.experiments.made import BLOCK, HEAD, contents, environment, planned
 
 ROWS, EPOCHS = 2500, 2

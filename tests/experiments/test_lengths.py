@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.corpora.examples import Corpus, Reading, split_of
-from embinit.experiments import lengths
-from embinit.experiments.lengths import Stretch, by_length
-from embinit.experiments.results import read_result
-from embinit.experiments.scores import Scores, score_labels, score_translations
-from embinit.prepared.preparing import Settings, prepare
+from embinit.experiments.execution.scoring import Scores, score_labels, score_translations
+from embinit.experiments.runs import length_buckets
+from embinit.experiments.runs.length_buckets import Stretch, by_length
+from embinit.experiments.runs.result import read_result
+from embinit.prepared.prepare import Settings, prepare
 from tests.reports import made
 
 
@@ -64,7 +64,7 @@ def test_a_run_keeps_them_and_one_without_has_none(tmp_path: Path) -> None:
     known = {"test": {"bleu": [Stretch(0, 7, 375, 57.5), Stretch(8, None, 1249, 49.25)]}}
     assert read_result(plain.write(tmp_path / "old")).lengths == {}
     assert read_result(replace(plain, lengths=known).write(tmp_path / "new")).lengths == known
-    assert lengths.from_json(lengths.as_json(known)) == known
+    assert length_buckets.from_json(length_buckets.as_json(known)) == known
 
 
 SHORT, LONG = "a b c d", "a b c d e f g h i j k l m n o p q r"

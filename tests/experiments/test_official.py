@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from embinit.experiments.places import Places
+from embinit.experiments.inputs.locations import Places
 from tests.corpora.layouts import ENGLISH, GERMAN, iwslt_official, lines, mnli_glue, multi30k_raw, sst2_tsv, write
 from tests.experiments.made import resolved
 

@@ -17,15 +17,15 @@ import pytest
 
 import embinit
 from embinit.errors import EmbinitError, MissingExtra
-from embinit.experiments.collecting import collect
-from embinit.experiments.engines.board import Board, Telling
-from embinit.experiments.engines.cluster import check
-from embinit.experiments.engines.parcels import order_of, parcel_of, unpack
-from embinit.experiments.engines.ray import execute_on_ray
-from embinit.experiments.engines.task import Made, make_group
-from embinit.experiments.executing import execute
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.ray.board import Board, Telling
+from embinit.experiments.execution.ray.cluster import check
+from embinit.experiments.execution.ray.engine import execute_on_ray
+from embinit.experiments.execution.ray.parcels import order_of, parcel_of, unpack
+from embinit.experiments.execution.ray.task import Made, make_group
 from embinit.experiments.jobs import Group, read_jobs
-from embinit.experiments.watching import Watch
+from embinit.experiments.runs.collect import collect
 from tests.experiments.made import BLOCK, command, contents, places, planned, written
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: pip install 'embinit[ray]'")

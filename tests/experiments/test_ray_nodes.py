@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 import torch
 
-from embinit.experiments.executing import execute
-from embinit.experiments.planning import specs_of, write_plan
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.plan import specs_of, write_plan
 from tests.experiments.made import BLOCK, HEAD, contents, environment, places, resolved, written
 
 pytestmark = [

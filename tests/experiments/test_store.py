@@ -19,16 +19,16 @@ import pytest
 import torch
 
 from embinit.errors import EmbinitError
-from embinit.experiments import checkpoints
-from embinit.experiments.cleaning import removable, remove
-from embinit.experiments.collecting import collect
-from embinit.experiments.executing import execute
+from embinit.experiments.clean import removable, remove
+from embinit.experiments.execution import checkpoints
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.execution.locks import holder, locked
 from embinit.experiments.experiment import Experiment
+from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.jobs import Group, read_jobs
-from embinit.experiments.locks import holder, locked
-from embinit.experiments.overview import lines_of, stale, state_of
-from embinit.experiments.store import results_of
-from embinit.experiments.toml import read_experiment
+from embinit.experiments.runs.collect import collect
+from embinit.experiments.runs.store import results_of
+from embinit.experiments.status import lines_of, stale, state_of
 from tests.experiments.made import BLOCK, Places, contents, planned, resolved, written
 
 
@@ -180,7 +180,7 @@ def test_a_lock_is_held_by_the_living_alone(tmp_path: Path) -> None:
         assert (owner.pid, owner.host) == (os.getpid(), socket.gethostname())
     assert not path.exists()
     code = (
-        "import os, sys; from pathlib import Path; from embinit.experiments.locks import locked; "
+        "import os, sys; from pathlib import Path; from embinit.experiments.execution.locks import locked; "
         "held = locked(Path(sys.argv[1])); held.__enter__(); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code, path], check=True)

@@ -12,7 +12,7 @@ import pytest
 
 import embinit
 from embinit.export.card import card, digest
-from embinit.export.writing import FORMATS, write
+from embinit.export.formats import FORMATS, write
 from embinit.text.vocabulary import from_tokens
 from embinit.types import Aligned, Matrix
 

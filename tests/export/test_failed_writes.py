@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+import embinit.export.formats
 import embinit.export.static
-import embinit.export.writing
 from embinit.errors import EmbinitError
-from embinit.export.writing import FORMATS, write
+from embinit.export.formats import FORMATS, write
 from embinit.text.vocabulary import from_tokens
 from embinit.types import Matrix
 
@@ -47,9 +47,9 @@ class Breaks:
 MIDDLE: dict[str, tuple[Any, str, int]] = {
     "safetensors": (safetensors.numpy, "save", 0),
     "npy": (np, "save", 0),
-    "glove": (embinit.export.writing, "_bytes", 2),
-    "word2vec": (embinit.export.writing, "_bytes", 2),
-    "word2vec-bin": (embinit.export.writing, "_bytes", 2),
+    "glove": (embinit.export.formats, "_bytes", 2),
+    "word2vec": (embinit.export.formats, "_bytes", 2),
+    "word2vec-bin": (embinit.export.formats, "_bytes", 2),
     "model2vec": (embinit.export.static, "_save", 0),
     "sentence-transformers": (embinit.export.static, "_save", 0),
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import embinit
 from embinit.errors import EmbinitError
-from embinit.export.writing import FORMATS, Written, format_of, write
+from embinit.export.formats import FORMATS, Written, format_of, write
 from embinit.text.vocabulary import from_file, from_tokens
 from embinit.types import Matrix, Vocabulary
 

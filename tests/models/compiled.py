@@ -12,8 +12,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from embinit.models import attention, tiles
-from embinit.models.attending import LONGEST, SIZES, TILE_OPTIONS, part, tile
+from embinit.models.kernels import attention, attention_tiles
+from embinit.models.kernels.packed_attention import LONGEST, SIZES, TILE_OPTIONS, part, tile
 
 _SINGLE = ("scale", "keep")
 _NUMBERS = ("first_ptr", "length_ptr", "own_ptr", "list_ptr", "count_ptr")
@@ -43,7 +43,10 @@ def _kind(name: str) -> str:
 
 
 if __name__ == "__main__":
-    whole, in_tiles = (attention.attend_forward, attention.attend_backward), (tiles.tiles_forward, tiles.tiles_backward)
+    whole, in_tiles = (
+        (attention.attend_forward, attention.attend_backward),
+        (attention_tiles.tiles_forward, attention_tiles.tiles_backward),
+    )
     found = [
         (kernel.__name__, size, head, shared(kernel, size, head, num_warps=warps))
         for kernel in whole

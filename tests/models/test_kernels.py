@@ -15,7 +15,7 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 pytestmark = pytest.mark.long
 pytest.importorskip("triton", reason="triton is not installed: `make test-all` installs it")
 
-from embinit.models import attending, fused
+from embinit.models.kernels import operations, packed_attention
 from embinit.models.model import Stack
 from embinit.training.step import losses
 from tests.models.made import SOURCE, TARGET, architecture, batch, member
@@ -32,7 +32,7 @@ def computed(
     **changes: object,
 ) -> list[Tensor]:
     """Return every member's loss, and the gradient of every weight."""
-    monkeypatch.setattr(fused, "usable", lambda _: kernels)
+    monkeypatch.setattr(operations, "usable", lambda _: kernels)
     a = architecture(**{"dropout": 0.2, "dim": 24, "layers": 1, **changes})
     model = Stack(a, [member(a, 1), member(a, 2)], dtype=dtype)
     (source, there), (target, place) = (
@@ -76,8 +76,8 @@ def test_wide_heads_are_read_in_parts(changes: dict[str, object], monkeypatch: p
     # A head of 36 has room for 64 numbers: four parts, the last of them empty.
     changes = {**changes, "dim": 72, "heads": 2}
     plain = computed(monkeypatch, False, **changes)  # type: ignore[arg-type]
-    monkeypatch.setattr(attending, "_WHOLE", 0)
-    monkeypatch.setattr(attending, "_PART", 16)
+    monkeypatch.setattr(packed_attention, "_WHOLE", 0)
+    monkeypatch.setattr(packed_attention, "_PART", 16)
     kernels = computed(monkeypatch, True, **changes)  # type: ignore[arg-type]
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
@@ -98,9 +98,9 @@ def test_long_sentences_are_read_in_tiles(changes: dict[str, object], monkeypatc
 
 
 def in_small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attending, "SIZES", attending.SIZES[:1])
-    monkeypatch.setattr(attending, "LONGEST", 16)
-    monkeypatch.setattr(attending, "_TILE", 16)
+    monkeypatch.setattr(packed_attention, "SIZES", packed_attention.SIZES[:1])
+    monkeypatch.setattr(packed_attention, "LONGEST", 16)
+    monkeypatch.setattr(packed_attention, "_TILE", 16)
 
 
 def test_tiles_serve_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_adam_is_torchs() -> None:
         theirs.grad[0] = 0.0
         adam.step()
         step += 1
-        fused.adam(ours, theirs.grad, first, second, step, rate, betas, epsilon)
+        operations.adam(ours, theirs.grad, first, second, step, rate, betas, epsilon)
         torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=1e-7)
     torch.testing.assert_close(second, adam.state[theirs]["exp_avg_sq"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embinit.corpora.tasks import read_corpus
-from embinit.prepared.preparing import Settings, prepare
+from embinit.prepared.prepare import Settings, prepare
 
 
 @pytest.mark.parametrize(

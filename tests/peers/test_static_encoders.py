@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embinit.export.writing import write
+from embinit.export.formats import write
 from embinit.text.vocabulary import from_file, from_tokens
 from embinit.types import Matrix
 

@@ -12,7 +12,7 @@ import pytest
 from own_environment import answer, environment, sources
 
 from benchmarks import environments
-from embinit.export.writing import write
+from embinit.export.formats import write
 from embinit.text.vocabulary import from_tokens
 from embinit.types import Matrix
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from embinit.corpora.examples import Corpus, Reading, split_of
 from embinit.corpora.tasks import read_corpus
 from embinit.errors import EmbinitError
-from embinit.prepared.preparing import Settings, prepare
-from embinit.prepared.reading import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.prepare import Settings, prepare
 from embinit.text.tokenizers import tokenizer
 from tests.corpora.layouts import LAYOUTS, multi30k_raw
 

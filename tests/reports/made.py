@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embinit.experiments.experiment import Block, Experiment, Planned
-from embinit.experiments.results import Result
+from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Side, Spec, Task
 
 RECIPES = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.reports import made
-from tests.reports.test_summary import at, report
+from tests.reports.test_summarize import at, report
 
 
 def test_the_answer_names_the_best_with_its_interval() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embinit.reports.page import page
-from embinit.reports.summary import summarize
+from embinit.reports.summarize import summarize
+from embinit.reports.writers.html import page
 from tests.reports import browser, made
 from tests.reports.test_writers import hostile
 

@@ -6,7 +6,7 @@ import pytest
 
 from embinit import statistics
 from tests.reports import made
-from tests.reports.test_summary import report
+from tests.reports.test_summarize import report
 
 
 def test_curves_are_means_with_a_sigma_to_each_side() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.reports.compact import read_compact
-from embinit.reports.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure
-from embinit.reports.marks import Mark
-from embinit.reports.summary import summarize
+from embinit.reports.results_file import read_compact
+from embinit.reports.summarize import summarize
+from embinit.reports.writers.axis_marks import Mark
+from embinit.reports.writers.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure
 from tests.reports import made
 from tests.reports.test_page import contrast
 from tests.reports.test_writers import hostile

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from embinit.experiments.lengths import Stretch
-from embinit.experiments.results import Result
-from embinit.reports.compact import read_compact, write_compact
-from embinit.reports.figures import figures, names
-from embinit.reports.lengths import by_length, length_note, length_tables
-from embinit.reports.markdown import markdown
-from embinit.reports.page import page
-from embinit.reports.results import document
-from embinit.reports.summary import summarize
-from embinit.reports.types import Part, Summary
+from embinit.experiments.runs.length_buckets import Stretch
+from embinit.experiments.runs.result import Result
+from embinit.reports.analysis.lengths import by_length, length_note, length_tables
+from embinit.reports.model import Part, Summary
+from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.summarize import summarize
+from embinit.reports.writers.figures import figures, names
+from embinit.reports.writers.html import page
+from embinit.reports.writers.markdown import markdown
+from research.results import document
 from tests.reports import made
 
 #: recipe -> how far below its score short and long sentences lie

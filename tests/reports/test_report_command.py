@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embinit.experiments.toml import read_experiment
+from embinit.experiments.inputs.outline import read_experiment
 from tests.reports import made
 
 FILE = """

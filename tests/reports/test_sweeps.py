@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embinit.experiments.experiment import Block, Planned
-from embinit.experiments.results import Result
-from embinit.reports.summary import summarize
-from embinit.reports.sweeps import best_places
-from embinit.reports.types import Part, Summary
+from embinit.experiments.runs.result import Result
+from embinit.reports.analysis.sweeps import best_places
+from embinit.reports.model import Part, Summary
+from embinit.reports.summarize import summarize
 from tests.reports import made
 
 

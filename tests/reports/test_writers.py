@@ -14,9 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from embinit.reports import latex, markdown, spreadsheet, tables, words
-from embinit.reports.summary import summarize
-from embinit.reports.types import Summary
+from embinit.format import fixed, signed
+from embinit.reports.model import Summary
+from embinit.reports.summarize import summarize
+from embinit.reports.writers import csv_table, latex, markdown, tables
 from tests.reports import made
 
 HOSTILE = "<script>alert(1)</script> | *b* _i_ [x](y) `c` $m$ \\def\\x{} & % # ~ ^ \"q\" 'q' {z} \n| --- |"
@@ -86,7 +87,7 @@ def test_missing_seeds_and_cells_show_in_every_table() -> None:
     text = markdown.markdown(report)
     assert any(cells[1] == "79.1 ± 0.0 (2/5)" for cells in lines_of(text, "pretrained") if len(cells) == 9)
     assert "(2/5)" in latex.latex(report)
-    rows = list(csv.DictReader(io.StringIO(spreadsheet.spreadsheet(report))))
+    rows = list(csv.DictReader(io.StringIO(csv_table.spreadsheet(report))))
     (short,) = [row for row in rows if row["block"] == "SST-2" and row["row"] == "pretrained"]
     assert (short["seeds"], short["planned"]) == ("2", "5")
     nothing = [row for row in rows if row["block"] == "IWSLT"]
@@ -120,7 +121,7 @@ def test_an_empty_cell_is_a_dash() -> None:
 
 def test_csv_has_every_number_in_full_and_reads_back() -> None:
     report = summary()
-    rows = list(csv.DictReader(io.StringIO(spreadsheet.spreadsheet(report))))
+    rows = list(csv.DictReader(io.StringIO(csv_table.spreadsheet(report))))
     assert len(rows) == 12
     first = report.parts[0].rows[2]
     (line,) = [row for row in rows if row["block"] == report.parts[0].name and row["row"] == "pretrained_xavier"]
@@ -137,7 +138,7 @@ def test_csv_has_every_number_in_full_and_reads_back() -> None:
 @example(" +1")
 def test_any_label_survives_csv_and_is_no_formula(label: str) -> None:
     block = replace(made.block(seeds=range(1)), name=label)
-    text = spreadsheet.spreadsheet(summarize(made.experiment(block, name="x"), {}))
+    text = csv_table.spreadsheet(summarize(made.experiment(block, name="x"), {}))
     (line, *_) = list(csv.DictReader(io.StringIO(text, newline="")))
     assert line["block"].removeprefix("'") == " ".join(label.replace("\0", "").split()).removeprefix("'")
     assert line["block"][:1] not in ("=", "+", "-", "@")
@@ -229,9 +230,9 @@ def test_latex_is_set_without_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "fixed", "signed"),
+    ("value", "plain", "with_sign"),
     [(1.44, "1.4", "+1.4"), (-0.34, "−0.3", "−0.3"), (-0.04, "0.0", "0.0"), (0.0, "0.0", "0.0"), (None, "–", "–")],
 )
-def test_numbers_have_a_real_minus_and_zero_has_no_sign(value: float | None, fixed: str, signed: str) -> None:
-    assert words.fixed(value, 1) == fixed
-    assert words.signed(value, 1) == signed
+def test_numbers_have_a_real_minus_and_zero_has_no_sign(value: float | None, plain: str, with_sign: str) -> None:
+    assert fixed(value, 1) == plain
+    assert signed(value, 1) == with_sign

@@ -10,7 +10,7 @@ import sentencepiece
 import torch
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 from .folders import TOKENS, checkpoint, float32, matrix, safetensors
 

@@ -11,7 +11,7 @@ from gensim.models.fasttext import load_facebook_vectors, save_facebook_model
 
 from embinit.errors import EmbinitError
 from embinit.sources.fasttext import ngram_hashes
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 SENTENCES = [["the", "cat", "sat", "naïve"], ["der", "Hund", "läuft", "東京"], ["the", "dog", "läuft", "café"]] * 5
 UNSEEN = ["cats", "läuferin", "東京都", "doghouse", "ñandú"]

@@ -10,7 +10,7 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.sources.catalogue import Entry
 from embinit.sources.fetch import fetch
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 from .servers import Served, serving
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 from embinit.text.token_files import read_tokens
 
 from .folders import TOKENS, checkpoint, float32, matrix, safetensors, sentencepiece_model

@@ -22,7 +22,7 @@ PROGRAM = """
 import json, sys, time
 time.sleep = lambda seconds: None
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 name, wanted = json.loads(sys.argv[1])
 try:
     found = load(name, wanted)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 PROSE = b"It was the best of times, it was the worst of times,\nit was the age of wisdom ...\n"
 

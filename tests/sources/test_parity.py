@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, models
 from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 from .folders import sentencepiece_model
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.numpy import save_file
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 from embinit.sources.tensors import LocalBytes, TensorFile
 
 from .folders import TOKENS, float32, matrix, safetensors

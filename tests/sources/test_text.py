@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 Rows = dict[bytes, list[float]]
 ROWS: Rows = {b"the": [0.25, -1.5, 3.0], b"cat": [0.1, 0.2, 0.3], b"at": [-0.5, 0.0625, 1e-05]}

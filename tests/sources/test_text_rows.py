@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 EXPECTED = {"a": [1.5, 2.5, 3.5], "b": [-1.0, 0.0, 4.0], "c": [7.0, 8.0, 9.0]}
 

@@ -8,7 +8,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from embinit.errors import EmbinitError
-from embinit.sources.loading import load
+from embinit.sources.load import load
 
 WORDS = ["the", "naïve", "東京", "a_b", "</s>", "x" * 300]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embinit.errors import EmbinitError
-from embinit.statistics import Cell, cell
+from embinit.statistics import MeanInterval, cell
 from embinit.statistics.intervals import bootstrap
 
 # Scores as they are reported: two decimals.
@@ -34,7 +34,7 @@ def test_one_score_has_neither_spread_nor_interval() -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 12])
 def test_equal_scores_have_no_spread_and_claim_no_interval(n: int) -> None:
-    assert cell([0.1] * n) == Cell(0.1, 0.0, n, None, None, "none")
+    assert cell([0.1] * n) == MeanInterval(0.1, 0.0, n, None, None, "none")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training import loop
 
 from .made import copying_task, sorting_task

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from embinit.prepared.reading import open_prepared
+from embinit.prepared.folder import open_prepared
 from embinit.training import checkpoint, loop
 from tests.training.made import eventful
 

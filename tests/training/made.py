@@ -9,8 +9,8 @@ import numpy as np
 from embinit.corpora.examples import Corpus, Reading, split_of
 from embinit.models.architecture import Architecture
 from embinit.models.model import Member
-from embinit.prepared.preparing import Settings, prepare
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
+from embinit.prepared.prepare import Settings, prepare
 from embinit.training.loop import Outcome, train
 from embinit.training.options import Training
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import BEGIN, END, Batches, Numbers
 
 

@@ -20,7 +20,7 @@ from safetensors import safe_open
 
 from embinit.errors import EmbinitError
 from embinit.models.model import Member
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training import checkpoint
 from embinit.training.loop import Outcome, Stopped, train
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from embinit.models.decoding import beam, greedy
 from embinit.models.model import Stack
 from embinit.models.packing import Layout, layout
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import BEGIN, END, Batches
 from embinit.training.evaluation import Validation, answers, evaluate, translations
 from embinit.training.loop import Outcome

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from embinit.errors import EmbinitError
 from embinit.models.model import Member, Stack
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import Batches, Rooms
 from embinit.training.evaluation import evaluate, translations
 from embinit.training.loop import Moment, train

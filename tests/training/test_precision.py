@@ -20,7 +20,7 @@ from embinit.models.layers import Reader
 from embinit.models.model import Member, Stack
 from embinit.models.packing import Layout, layout
 from embinit.positions import sinusoidal
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import Batches
 from embinit.training.evaluation import translations
 from embinit.training.step import Trainer, read

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from embinit.models.model import Member, Stack
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import Batches
 from embinit.training.loop import train
 from embinit.training.step import Trainer, clip

@@ -42,7 +42,7 @@ def command(
 
     from embinit.cli.console import console, print_json, working
     from embinit.export.models import apply
-    from embinit.sources.loading import load
+    from embinit.sources.load import load
 
     with working(f"reading {matrix}"):
         embeddings = load(matrix)

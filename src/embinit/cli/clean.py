@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 NEEDS_ARGUMENTS = True
 
@@ -29,7 +29,7 @@ def command(
     embinit clean experiments/demo.toml --runs runs
     """
     from embinit.cli.console import console, print_json
-    from embinit.experiments.cleaning import removable, remove
+    from embinit.experiments.clean import removable, remove
 
     experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
     found = removable(experiments, runs)

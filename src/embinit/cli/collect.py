@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 NEEDS_ARGUMENTS = True
 
@@ -36,9 +36,9 @@ def command(
     embinit collect results/*.results.json
     """
     from embinit.cli.console import console, print_json, working
-    from embinit.experiments.collecting import collect, take
-    from embinit.reports.compact import read_compact
-    from embinit.reports.words import plural
+    from embinit.experiments.runs.collect import collect, take
+    from embinit.format import plural
+    from embinit.reports.results_file import read_compact
 
     small = [source for source in sources if source.suffix == ".json"]
     found = []

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 if TYPE_CHECKING:
-    from embinit.experiments.watching import Summary
+    from embinit.experiments.execution.observer import ExecutionSummary
 
 NEEDS_ARGUMENTS = True
 
@@ -43,20 +43,20 @@ def command(
     report(summary, out, json, f"embinit execute {jobs} --out {out}")
 
 
-def executed(jobs: Path, out: Path, device: str, members: int | None, workers: int | None) -> Summary:
+def executed(jobs: Path, out: Path, device: str, members: int | None, workers: int | None) -> ExecutionSummary:
     """Return what became of the jobs, showing how far they are; Ctrl-C stops after the step."""
     from embinit.cli.progress import Progress
-    from embinit.experiments.executing import execute
-    from embinit.experiments.interruption import Interruption
+    from embinit.experiments.execution.engine import execute
+    from embinit.experiments.execution.interruption import Interruption
 
     with Progress() as watch, Interruption(watch.said) as stopping:
         return execute(jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping)
 
 
-def report(summary: Summary, out: Path, json: bool, again: str) -> None:
+def report(summary: ExecutionSummary, out: Path, json: bool, again: str) -> None:
     """Print what became of the jobs, and leave with the code that says so: 0, 1 for failures, 130 for stopped."""
     from embinit.cli.console import console, print_json
-    from embinit.reports.words import plural
+    from embinit.format import plural
 
     if json:
         print_json(

@@ -11,7 +11,7 @@ import typer
 from embinit.cli.options import Json, Seed, keep_inputs
 
 if TYPE_CHECKING:
-    from embinit.text.glove import Trained
+    from embinit.glove import TrainedVectors
 
 NEEDS_ARGUMENTS = True
 
@@ -114,10 +114,10 @@ def command(
     embinit glove train.en.gz more.txt --lower --dim 300 -o vectors.txt
     """
     from embinit.cli.console import Bar, console, print_json
-    from embinit.text.glove.checkpoint import beside, clear
-    from embinit.text.glove.corpus import text_lines
-    from embinit.text.glove.output import check_writable, nearest, telling, write
-    from embinit.text.glove.training import train
+    from embinit.glove.checkpoint import beside, clear
+    from embinit.glove.corpus import text_lines
+    from embinit.glove.output import check_writable, nearest, telling, write
+    from embinit.glove.training import train
     from embinit.text.tokenizers import tokenizer as tokenizer_of
 
     keep_inputs(out, *text)
@@ -163,7 +163,7 @@ def command(
     console().print(f"wrote {out}", markup=False, soft_wrap=True)
 
 
-def _report(trained: Trained, neighbours: dict[str, list[str]], min_count: int, seconds: float) -> None:
+def _report(trained: TrainedVectors, neighbours: dict[str, list[str]], min_count: int, seconds: float) -> None:
     """Print what was counted, the loss, and neighbours that show whether it learned."""
     from embinit.cli.console import console, table
 

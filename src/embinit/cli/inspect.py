@@ -136,7 +136,7 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, de
     from rich.markup import escape
 
     from embinit.cli.console import hanging, rejected
-    from embinit.diagnosis.findings import percent
+    from embinit.format import percent
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
     whose = "tokens of the source itself (give --vocab or --text for yours)" if own_vocabulary else "tokens"
@@ -192,8 +192,7 @@ def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
 
 def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str, int] | None) -> None:
     from embinit.cli.console import hanging, number, table
-    from embinit.diagnosis.findings import percent
-    from embinit.reports.words import plural
+    from embinit.format import percent, plural
 
     screen.print()
     now, after = diagnosis.absorption, diagnosis.after

@@ -58,9 +58,9 @@ def command(
     """
     from embinit.cli.console import console, number, print_json, rejected, working
     from embinit.diagnosis.distribution import distribution
-    from embinit.diagnosis.findings import percent
     from embinit.export.card import card
-    from embinit.export.writing import files_of, write
+    from embinit.export.formats import files_of, write
+    from embinit.format import percent
     from embinit.hosts import host
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.seeds import stream

@@ -11,8 +11,8 @@ from embinit.cli import options as shared
 
 if TYPE_CHECKING:
     from embinit.corpora.examples import Corpus
-    from embinit.prepared.preparing import Settings
-    from embinit.prepared.reading import Prepared
+    from embinit.prepared.folder import Prepared
+    from embinit.prepared.prepare import Settings
 
 NEEDS_ARGUMENTS = False
 
@@ -146,7 +146,7 @@ def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int)
 
 def _settings(corpus: Corpus, name: str, tokenizer: str, lower: bool | None, min_count: int | None) -> Settings:
     from embinit.corpora.tasks import tasks
-    from embinit.prepared.preparing import Settings
+    from embinit.prepared.prepare import Settings
 
     words = tokenizer in ("spacy", "whitespace") or tokenizer.startswith("spacy:")
     languages = corpus.languages
@@ -157,7 +157,7 @@ def _settings(corpus: Corpus, name: str, tokenizer: str, lower: bool | None, min
 
 def _prepare(corpus: Corpus, settings: Settings, out: Path) -> tuple[Prepared, bool]:
     from embinit.cli.console import Bar
-    from embinit.prepared.preparing import prepare
+    from embinit.prepared.prepare import prepare
 
     with Bar(settings.name, "sentences") as bar:
         return prepare(corpus, settings, out, bar.update)

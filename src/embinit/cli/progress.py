@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.cli.console import console, table
-from embinit.experiments.watching import Watch
-from embinit.reports.words import plural
+from embinit.experiments.execution.observer import Watch
+from embinit.format import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

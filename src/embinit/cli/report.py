@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embinit.experiments.places import Places
-    from embinit.reports.types import Summary, Table
+    from embinit.experiments.inputs.locations import Places
+    from embinit.reports.model import Summary, Table
 
 NEEDS_ARGUMENTS = True
 
@@ -98,13 +98,13 @@ def command(
 def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Path], None]]:
     """Return the report, and what writes its small file."""
     from embinit.errors import EmbinitError
-    from embinit.experiments.measured import read_measured
-    from embinit.experiments.store import results_of
-    from embinit.experiments.toml import read_experiment
-    from embinit.reports.compact import read_compact, write_compact, write_measured
-    from embinit.reports.measures import summarize_measured
-    from embinit.reports.summary import summarize
-    from embinit.reports.texts import texts_in
+    from embinit.experiments.inputs.outline import read_experiment
+    from embinit.experiments.measurements import read_measured
+    from embinit.experiments.runs.store import results_of
+    from embinit.reports.analysis.measurements import summarize_measured
+    from embinit.reports.analysis.sample_texts import texts_in
+    from embinit.reports.results_file import read_compact, write_compact, write_measured
+    from embinit.reports.summarize import summarize
 
     if file.suffix == ".json":
         kept = read_compact(file)
@@ -169,11 +169,11 @@ def _write(summary: Summary, keep: Callable[[Path], None], targets: dict[str, Pa
     import json
 
     from embinit.files import replacing
-    from embinit.reports.figures import figures
-    from embinit.reports.latex import latex
-    from embinit.reports.markdown import markdown
-    from embinit.reports.page import page
-    from embinit.reports.spreadsheet import spreadsheet
+    from embinit.reports.writers.csv_table import spreadsheet
+    from embinit.reports.writers.figures import figures
+    from embinit.reports.writers.html import page
+    from embinit.reports.writers.latex import latex
+    from embinit.reports.writers.markdown import markdown
 
     def as_json(summary: Summary) -> str:
         return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
@@ -210,8 +210,8 @@ def _print(summary: Summary, screen: Console) -> None:
     from rich.text import Text
 
     from embinit.cli.console import table
-    from embinit.reports import tables
-    from embinit.reports.markdown import sentence
+    from embinit.reports.writers import tables
+    from embinit.reports.writers.markdown import sentence
 
     screen.print(Text(summary.title, style="bold"))
     for part in summary.parts:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 if TYPE_CHECKING:
-    from embinit.experiments.draft import Draft
-    from embinit.experiments.places import Places
-    from embinit.experiments.resolving import Resolved
-    from embinit.experiments.watching import Summary
+    from embinit.experiments.definition.draft import Draft
+    from embinit.experiments.execution.observer import ExecutionSummary
+    from embinit.experiments.inputs.locations import Places
+    from embinit.experiments.inputs.resolve import Resolved
 
 NEEDS_ARGUMENTS = True
 
@@ -85,8 +85,8 @@ def command(
     """
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError
-    from embinit.experiments.planning import specs_of, with_first_seeds, write_plan
-    from embinit.experiments.store import is_done
+    from embinit.experiments.plan import specs_of, with_first_seeds, write_plan
+    from embinit.experiments.runs.store import is_done
 
     _check_engine(engine, address, workers, device)
     where = planning.places_of(runs, work, data, vectors)
@@ -137,18 +137,18 @@ def _check_engine(engine: str, address: str | None, workers: int | None, device:
         raise EmbinitError(
             "--workers is for this machine; the nodes of a cluster say what they give (ray start --num-cpus)"
         )
-    from embinit.experiments.engines.cluster import check
+    from embinit.experiments.execution.ray.cluster import check
 
     check(address, device)
 
 
 def _on_ray(
     jobs: Path, runs: Path, device: str, members: int | None, workers: int | None, address: str | None
-) -> Summary:
+) -> ExecutionSummary:
     """Return what became of the jobs on a Ray cluster, showing how far they are; Ctrl-C keeps what is done."""
     from embinit.cli.progress import Progress
-    from embinit.experiments.engines.ray import execute_on_ray
-    from embinit.experiments.interruption import Interruption
+    from embinit.experiments.execution.interruption import Interruption
+    from embinit.experiments.execution.ray.engine import execute_on_ray
 
     with Progress() as watch:
         text = "stopping: what is done is kept, what is in training is given up"
@@ -161,12 +161,12 @@ def _on_ray(
 def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
     """Print what would run."""
     from embinit.cli.console import console, print_json
-    from embinit.cli.lines import lines_table, not_run
+    from embinit.cli.listing import lines_table, not_run
     from embinit.cli.progress import clock
-    from embinit.experiments.cost import likely_device
-    from embinit.experiments.overview import estimate, lines_of, state_of
-    from embinit.experiments.planning import jobs_of, specs_of
-    from embinit.reports.words import plural
+    from embinit.experiments.execution.cost import likely_device
+    from embinit.experiments.plan import jobs_of, specs_of
+    from embinit.experiments.status import estimate, lines_of, state_of
+    from embinit.format import plural
 
     state = state_of(runs)
     lines = [line for one in resolved.experiments for line in lines_of(one, runs, state)]
@@ -225,7 +225,7 @@ def _end_with_damaged(resolved: Resolved) -> None:
 
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:
     from embinit.cli.console import console, print_json
-    from embinit.reports.words import plural
+    from embinit.format import plural
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
@@ -245,7 +245,7 @@ def _measure(drafts: list[Draft], resolved: Resolved, runs: Path, where: Places)
     written = []
     for draft, experiment in zip(drafts, resolved.experiments, strict=True):
         if experiment.kind != "training" and not all(block.missing for block in experiment.blocks):
-            from embinit.experiments.measured import measure
+            from embinit.experiments.measurements import measure
 
             with working(f"measuring {experiment.name}"):
                 written.append(measure(draft, experiment, resolved, runs, where))
@@ -254,8 +254,8 @@ def _measure(drafts: list[Draft], resolved: Resolved, runs: Path, where: Places)
 
 def _say_measured(written: list[Path]) -> None:
     from embinit.cli.console import console
-    from embinit.cli.lines import measured_table
-    from embinit.experiments.measured import read_measured
+    from embinit.cli.listing import measured_table
+    from embinit.experiments.measurements import read_measured
 
     screen = console()
     for path in written:
@@ -268,8 +268,8 @@ def _say_measured(written: list[Path]) -> None:
 def _results(resolved: Resolved, runs: Path) -> None:
     """Print the mean score of each line of each block."""
     from embinit.cli.console import console
-    from embinit.cli.lines import results_table
-    from embinit.experiments.store import results_of
+    from embinit.cli.listing import results_table
+    from embinit.experiments.runs.store import results_of
 
     screen = console()
     for experiment in resolved.experiments:

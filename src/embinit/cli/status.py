@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from embinit.cli import inputs as planning
 from embinit.cli import options as shared
-from embinit.cli import planning
 
 NEEDS_ARGUMENTS = True
 
@@ -24,9 +24,9 @@ def command(
     embinit status experiments/demo.toml
     """
     from embinit.cli.console import console, print_json
-    from embinit.cli.lines import lines_table, not_run
-    from embinit.experiments.overview import lines_of, stale, state_of
-    from embinit.reports.words import plural
+    from embinit.cli.listing import lines_table, not_run
+    from embinit.experiments.status import lines_of, stale, state_of
+    from embinit.format import plural
 
     experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
     state = state_of(runs)

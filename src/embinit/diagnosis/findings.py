@@ -8,6 +8,7 @@ from typing import Literal
 
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
+from embinit.format import percent
 from embinit.types import Host
 
 Severity = Literal["good", "note", "harm"]
@@ -20,11 +21,6 @@ class Finding:
     severity: Severity
     name: str
     text: str
-
-
-def percent(share: float) -> str:
-    """Return a share as a person reads it."""
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
 
 
 def of_positions(host: Host) -> list[Finding]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
-from embinit.diagnosis.findings import Finding, of_positions, of_rounding, of_rows, percent
+from embinit.diagnosis.findings import Finding, of_positions, of_rounding, of_rows
+from embinit.format import percent
 from embinit.types import Host, xavier_std
 
 #: Where a verdict draws its lines: table -> name -> number, as in `verdict.toml`.

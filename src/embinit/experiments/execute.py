@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
-from embinit.experiments.executing import execute
-from embinit.experiments.interruption import Interruption
+from embinit.experiments.execution.engine import execute
+from embinit.experiments.execution.interruption import Interruption
+from embinit.experiments.execution.observer import Watch
 from embinit.experiments.jobs import Group
-from embinit.experiments.watching import Watch
 
 
 class _Lines(Watch):

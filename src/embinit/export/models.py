@@ -13,7 +13,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError, require
 from embinit.files import replacing_folder
-from embinit.sources.loading import load
+from embinit.sources.load import load
 from embinit.text.markers import looks_special
 from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
 from embinit.types import Embeddings, Matrix, matrix_of

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from embinit.models import attending, fused
 from embinit.models.architecture import Architecture
 from embinit.models.dropout import Dropout
+from embinit.models.kernels import operations, packed_attention
 from embinit.models.packing import Layout, blocks
 from embinit.models.positions import AttentionPositions
 
@@ -72,8 +72,8 @@ class Reader:
         """Return values normalized, then scaled and moved by each member's own numbers."""
         dtype = torch.float32 if first and self.protected else self.dtype
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
-        if fused.usable(values):
-            return fused.norm(values, None, None, weight, bias, self.dropout, "", dtype)
+        if operations.usable(values):
+            return operations.norm(values, None, None, weight, bias, self.dropout, "", dtype)
         normal = F.layer_norm(values.float(), values.shape[-1:])
         return torch.addcmul(bias[:, None], normal, weight[:, None]).to(dtype)
 
@@ -87,18 +87,18 @@ class Reader:
         """Return the residual sum with the projection of what a block made, normalized in a post-LN model."""
         if self.architecture.norm == "pre":
             return values + self.dropout(linear(inner, self.weights, projection), name)
-        if not fused.usable(values):
+        if not operations.usable(values):
             return self.norm(values + self.dropout(linear(inner, self.weights, projection), name), f"{name}.norm")
         own = (self.weights[f"{name}.norm.weight"], self.weights[f"{name}.norm.bias"])
         change, bias = product(inner, self.weights, projection), self.weights[f"{projection}.bias"]
-        return fused.norm(values, change, bias, *own, self.dropout, name, self.dtype)
+        return operations.norm(values, change, bias, *own, self.dropout, name, self.dtype)
 
     def feedforward(self, values: Tensor, name: str) -> Tensor:
         """Return the values after a layer's feed-forward block."""
         entered = self.entering(values, f"{name}.feedforward")
-        if self.architecture.activation == "relu" and fused.usable(entered):
+        if self.architecture.activation == "relu" and operations.usable(entered):
             bias = self.weights[f"{name}.up.bias"]
-            hidden = fused.relu(product(entered, self.weights, f"{name}.up"), bias, self.dropout, f"{name}.up")
+            hidden = operations.relu(product(entered, self.weights, f"{name}.up"), bias, self.dropout, f"{name}.up")
         else:
             hidden = linear(entered, self.weights, f"{name}.up")
             hidden = F.relu(hidden) if self.architecture.activation == "relu" else F.gelu(hidden)
@@ -115,7 +115,7 @@ class Reader:
         if self._kernels_serve(values, place, place):
             together, bias = product(values, self.weights, qkv), self.weights[f"{qkv}.bias"]
             if rotary:
-                together = fused.turn(together, bias, *self.positions.turns, place)
+                together = operations.turn(together, bias, *self.positions.turns, place)
             biases = (None if rotary else bias, None)
             return self._fused_attention(together, None, biases, place, place, causal, own)
         together = linear(values, self.weights, qkv)
@@ -137,7 +137,7 @@ class Reader:
         return self._plain_attention(queries, others, place, memory_place, False, own)
 
     def _kernels_serve(self, values: Tensor, place: Layout, there: Layout) -> bool:
-        return fused.usable(values) and attending.serves(place, there, self._head)
+        return operations.usable(values) and packed_attention.serves(place, there, self._head)
 
     def _fused_attention(
         self, queries: Tensor, others: Tensor | None, biases: tuple[Tensor | None, Tensor | None], place: Layout,
@@ -145,9 +145,9 @@ class Reader:
     ) -> Tensor:  # fmt: skip
         curve = None
         if not name.endswith("cross"):
-            curve = self.positions.curve(name.partition(".")[0], self.weights, attending.span(place))
+            curve = self.positions.curve(name.partition(".")[0], self.weights, packed_attention.span(place))
         heads = self.architecture.heads
-        return attending.attend(
+        return packed_attention.attend(
             queries, others, *biases, place, there, heads, causal, curve, self.dropout, f"{name}.shares"
         )
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from embinit.errors import EmbinitError
-from embinit.models import fused
 from embinit.models.architecture import Architecture
 from embinit.models.dropout import Dropout, keys
+from embinit.models.kernels import operations
 from embinit.models.layers import Reader
 from embinit.models.packing import Layout, padded
 from embinit.models.parameters import drawn, parameters, places
@@ -79,8 +79,8 @@ class Stack(nn.Module):
         scale = math.sqrt(a.dim) if a.scaled else 1.0
         exact = self.protected or self.dtype == torch.float32
         simple = a.positions not in ("learned", "gained") and not a.embedding_norm and exact
-        if simple and fused.usable(embedding):
-            return fused.embed(embedding, ids, place, self.table, scale, dropout, f"{side}.embedding")
+        if simple and operations.usable(embedding):
+            return operations.embed(embedding, ids, place, self.table, scale, dropout, f"{side}.embedding")
         own = torch.arange(self.members, device=ids.device)[:, None]
         rows = nn.functional.embedding(ids + own * embedding.shape[1], embedding.flatten(0, 1)) * scale
         rows = rows if exact else rows.to(self.dtype)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.sources.gather import Ask
+from embinit.sources.gatherer import Ask
 from embinit.sources.repositories import Repository
 from embinit.sources.tensors import TensorFile
 from embinit.text.markers import scheme_of

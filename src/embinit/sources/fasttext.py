@@ -18,7 +18,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import compression
-from embinit.sources.gather import Ask, Gatherer, decoded, encode, encoded
+from embinit.sources.gatherer import Ask, Gatherer, decoded, encode, encoded
 from embinit.sources.numbers import LARGEST_DIM
 from embinit.types import Embeddings, Flags, Matrix, as_matrix, finite_rows
 

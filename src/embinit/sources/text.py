@@ -12,7 +12,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import opened
-from embinit.sources.gather import Ask, Gatherer, encoded
+from embinit.sources.gatherer import Ask, Gatherer, encoded
 from embinit.sources.numbers import decimals, is_count, number
 from embinit.types import Embeddings, Matrix, finite_rows
 
@@ -24,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """How the rows of one file are written."""
 
     dim: int
@@ -67,7 +67,7 @@ def read_text(path: Path, member: str | None, ask: Ask, source: str) -> Embeddin
 # ---------------------------------------------------------------- layout
 
 
-def layout_of(head: bytes, source: str) -> Layout:
+def layout_of(head: bytes, source: str) -> TextLayout:
     """Return dimension, header and separator, told from the first rows; an error where these are no vectors."""
     lines = head.removeprefix(_BOM).split(b"\n")
     if len(lines) > 2 and len(head) >= _HEAD:
@@ -88,9 +88,9 @@ def layout_of(head: bytes, source: str) -> Layout:
                 raise EmbinitError(
                     f"{source}, line 2: {widths[0]} numbers, but the header promises {declared} ({lines[0].decode()})"
                 )
-            return Layout(declared, promised, _tabs(lines[1:]))
+            return TextLayout(declared, promised, _tabs(lines[1:]))
     dim = _common_width(lines, source)
-    return Layout(dim, promised, _tabs(lines))
+    return TextLayout(dim, promised, _tabs(lines))
 
 
 def _common_width(lines: Sequence[bytes], source: str) -> int:
@@ -175,7 +175,7 @@ def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes]) -> Iterator[_Bloc
 
 
 def _take(
-    block: bytes, numbers: Sequence[int], layout: Layout, wanted: frozenset[bytes] | None, rows: Gatherer
+    block: bytes, numbers: Sequence[int], layout: TextLayout, wanted: frozenset[bytes] | None, rows: Gatherer
 ) -> None:
     """Parse whole lines: regular ones all at once, the others with care."""
     if layout.tabs:

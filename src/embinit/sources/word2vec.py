@@ -8,7 +8,7 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import opened
-from embinit.sources.gather import Ask, Gatherer, encoded
+from embinit.sources.gatherer import Ask, Gatherer, encoded
 from embinit.types import Embeddings, finite_rows
 
 _BLOCK = 1 << 22

@@ -25,7 +25,7 @@ Method = Literal["t", "bootstrap", "none"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeanInterval:
     """Scores over seeds in short; without an interval (None) for one seed, and where all scores are equal."""
 
     mean: float
@@ -38,7 +38,7 @@ class Cell:
     method: Method
 
 
-def cell(scores: Iterable[float], level: float = 0.95) -> Cell:
+def cell(scores: Iterable[float], level: float = 0.95) -> MeanInterval:
     """Return mean, sample σ and an interval for the mean: by t below 10 scores, by bootstrap from 10.
 
     Their order does not matter. A diverged run has no score: leave it out and say how many were.
@@ -58,11 +58,11 @@ def cell(scores: Iterable[float], level: float = 0.95) -> Cell:
     mean = float(values[n // 2] + (values - values[n // 2]).mean())
     std = float(np.sqrt(((values - mean) ** 2).sum() / (n - 1))) if n > 1 else math.nan
     if not std > 0:
-        return Cell(mean, std, n, None, None, "none")
+        return MeanInterval(mean, std, n, None, None, "none")
     if n < BOOTSTRAP_FROM:
         margin = t_quantile((1 + level) / 2, n - 1) * std / math.sqrt(n)
-        return Cell(mean, std, n, mean - margin, mean + margin, "t")
-    return Cell(mean, std, n, *bootstrap(values, level), "bootstrap")
+        return MeanInterval(mean, std, n, mean - margin, mean + margin, "t")
+    return MeanInterval(mean, std, n, *bootstrap(values, level), "bootstrap")
 
 
 def bootstrap(values: Values, level: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from embinit.models.packing import Layout, capacity, layout
-from embinit.prepared.reading import Packed, Prepared
+from embinit.prepared.folder import Packed, Prepared
 from embinit.seeds import stream
 
 #: Ids of the specials that every prepared vocabulary begins with: <unk> <pad> <bos> <eos>.
@@ -31,7 +31,7 @@ _BUCKETS = 50  # batches of so many sizes are sorted by length together
 
 
 @dataclass(frozen=True)
-class Side:
+class BatchSide:
     """Packed ids (members, room) and where they stand; for a target also what follows each of them."""
 
     ids: Tensor
@@ -43,7 +43,7 @@ class Side:
 class Batch:
     """One step's sentences of every member."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[BatchSide, ...]
     #: (members, batch) for a classification
     labels: Tensor | None
     #: (members, batch): which sentences are there; a last batch may be smaller
@@ -130,7 +130,7 @@ class Batches:
         sides = tuple(self._side(which, rows, present, room) for which, room in enumerate(rooms))
         return Batch(sides, self._labels[rows] if self._labels is not None else None, present)
 
-    def _side(self, which: int, rows: Tensor, present: Tensor, room: int) -> Side:
+    def _side(self, which: int, rows: Tensor, present: Tensor, room: int) -> BatchSide:
         lengths = torch.where(present, self._lengths[which][rows], 0)
         place = layout(lengths, room, self._longest[which])
         first = self._firsts[which][rows].gather(1, place.sentence)
@@ -138,7 +138,7 @@ class Batches:
         ids = torch.where(place.real, tokens[at], PADDING)
         # `<bos> a b <eos>` is read as `<bos> a b` and asked for as `a b <eos>`.
         following = torch.where(place.real, tokens[at + 1], PADDING) if self._target[which] else ids
-        return Side(ids, place, following)
+        return BatchSide(ids, place, following)
 
     def each(self, orders: Numbers) -> Iterator[Batch]:
         """Yield the batches of these orders."""

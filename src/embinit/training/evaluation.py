@@ -11,7 +11,7 @@ from torch import Tensor
 
 from embinit.models.decoding import beam, greedy
 from embinit.models.model import Stack
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training.batches import BEGIN, END, Batch, Batches
 from embinit.training.scoring import TokenBleu
 from embinit.training.step import losses, read

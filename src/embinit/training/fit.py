@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.errors import EmbinitError
 from embinit.models.architecture import Architecture
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 
 
 def check_fit(prepared: Prepared, architecture: Architecture) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from embinit.errors import EmbinitError
 from embinit.models.architecture import Architecture
 from embinit.models.model import Member, Stack, joined
-from embinit.prepared.reading import Prepared
+from embinit.prepared.folder import Prepared
 from embinit.training import checkpoint as checkpoints
 from embinit.training.batches import Batches, Numbers, Rooms
 from embinit.training.evaluation import Validation
@@ -49,7 +49,7 @@ Progress = Callable[[Moment], None]
 
 
 @dataclass
-class Trained:
+class TrainedMember:
     """What became of one member."""
 
     seed: int
@@ -66,7 +66,7 @@ class Outcome:
     """Members after training: the stack with each member's best weights, and what became of each."""
 
     stack: Stack
-    members: list[Trained]
+    members: list[TrainedMember]
     seconds: float
 
 
@@ -135,7 +135,7 @@ class _Run:
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         self.batches = Batches(prepared, "train", training.batch, device, training.order)
         self.validation = Validation(prepared, "valid", len(members), self.device)
-        self.outcome = [Trained(member.seed) for member in members]
+        self.outcome = [TrainedMember(member.seed) for member in members]
         self.epoch, self.step = 0, 0
         #: what went into the checkpoint that this went on from
         self.seconds = 0.0
@@ -293,7 +293,7 @@ class _Run:
                 f"{folder} has a checkpoint of other members or settings; remove it to begin anew"
             )
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
-        self.outcome = [Trained(**one) for one in facts["members"]]
+        self.outcome = [TrainedMember(**one) for one in facts["members"]]
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
                 lane.trainer.sums[:, i] = tensors[f"{place} sums"].to(self.device)
@@ -336,7 +336,7 @@ def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
     return {side: weight.clone() for side, weight in found.items()} if copy else found
 
 
-def _better(member: Trained, record: dict[str, float]) -> bool:
+def _better(member: TrainedMember, record: dict[str, float]) -> bool:
     """Return whether the newest record is the member's best so far; one whose loss is NaN never is."""
     sound = [one for one in member.history if np.isfinite(one["valid loss"])]
     if not sound or sound[-1] is not record:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from embinit.models import fused
+from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.options import Training
@@ -31,9 +31,9 @@ def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor,
 
 def losses(stack: Stack, values: Tensor, asked: Tensor, there: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
     """Return the summed loss and the number of predictions of each member, (members,) each."""
-    if fused.usable(values):
+    if operations.usable(values):
         logits, bias = stack.unbiased_output(values)
-        return fused.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
+        return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
     flat = stack.output(values).flatten(0, 1).float()
     each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
     # What stands where no token does is set aside, not multiplied: it may be anything.
@@ -138,14 +138,14 @@ class Trainer:
             (weight, group) for group in self.adam.param_groups for weight in group["params"] if weight.grad is not None
         ]
         # Its own step makes the moments; where they are there, one kernel a weight reads and writes all of it faster.
-        if not self._cuda or not all(fused.usable(weight) and self.adam.state[weight] for weight, _ in moved):
+        if not self._cuda or not all(operations.usable(weight) and self.adam.state[weight] for weight, _ in moved):
             self.adam.step()
             return
         states = [self.adam.state[weight] for weight, _ in moved]
         torch._foreach_add_([state["step"] for state in states], 1)
         for (weight, group), state in zip(moved, states, strict=True):
             moments = (state["exp_avg"], state["exp_avg_sq"])
-            fused.adam(weight, weight.grad, *moments, state["step"], group["lr"], group["betas"], group["eps"])
+            operations.adam(weight, weight.grad, *moments, state["step"], group["lr"], group["betas"], group["eps"])
 
 
 def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:

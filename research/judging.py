@@ -1,0 +1,183 @@
+"""The advice of `embinit inspect` against what was trained: in how many cells was it the best start, or as good?"""
+
+from __future__ import annotations
+
+import math
+import statistics as plain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from embinit import statistics
+from embinit.diagnosis.basis import Basis
+from embinit.diagnosis.verdict import Lines, verdict
+from embinit.errors import EmbinitError
+from embinit.experiments.definition.draft import canonical
+from embinit.recipes.recipe import recipe as recipe_of
+from embinit.reports.analysis.rows import difference
+from embinit.reports.model import Difference
+from embinit.types import xavier_std
+from research.trials import Trial, start_of
+
+#: Recipes that differ in the scale of the source's rows alone: what another scale that is advised is nearest to.
+SCALES = ("pretrained", "pretrained_xavier")
+#: Advisers that look at nothing.
+TRIVIAL = ("xavier", "pretrained", "pretrained_xavier")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one start in one cell."""
+
+    start: str
+    #: "hit": the best, or not significantly worse; "miss"; "open"
+    word: str
+    #: how far the best is above it, in the metric's unit; None where that is not known
+    regret: float | None = None
+    #: the start against the best, paired by seed; None where it is the best, or cannot be compared
+    difference: Difference | None = None
+    why: str = ""
+
+
+#: Names a start for a cell.
+Adviser = Callable[[Trial], str]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How an adviser did over several cells."""
+
+    hits: int
+    judged: int
+    open: int
+    #: Wilson's 95 % interval of the share of hits; None where nothing could be judged
+    low: float | None
+    high: float | None
+    #: unit of a metric -> mean regret over its cells
+    regret: Mapping[str, float]
+    #: mean regret over all cells, whatever their unit
+    cost: float | None
+
+
+def untold(trial: Trial) -> Trial:
+    """Return the cell for an adviser that is not told what the model is for."""
+    return replace(trial, sides=tuple(replace(side, basis=replace(side.basis, task=None)) for side in trial.sides))
+
+
+def advised(trial: Trial) -> str:
+    """Return the start that the verdict means; what it says for the full rate, where no start of the cell had its own."""
+    rate = _rate(trial)
+    return _one(_meant(trial, rate), trial, rate)
+
+
+def at_full_rate(trial: Trial, lines: Lines | None = None) -> str:
+    """Return the start that is meant for rows that cannot have a rate of their own; by other lines where given."""
+    return _one(_at_full_rate(trial, lines), trial, 1.0)
+
+
+def to_compare(trial: Trial) -> str:
+    """Return the start that the verdict says to compare: what it means for the full rate, at the rate that it advises."""
+    return _one(_at_full_rate(trial), trial, _rate(trial))
+
+
+def stood_for(trial: Trial) -> bool:
+    """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
+    rate = _rate(trial)
+    said = _meant(trial, rate)
+    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in said)
+
+
+def _rate(trial: Trial) -> float:
+    """Return the rate that is advised, the full one where no start of the cell had it."""
+    rates = {verdict(side.basis).rate for side in trial.sides}
+    return min(rates) if rates <= set(trial.rates.values()) else 1.0
+
+
+def _meant(trial: Trial, rate: float) -> list[tuple[str, Basis]]:
+    """Return the recipe that the verdict means for each side of a cell that is judged at a rate."""
+    return _at_full_rate(trial) if rate == 1 else [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
+
+
+def _at_full_rate(trial: Trial, lines: Lines | None = None) -> list[tuple[str, Basis]]:
+    said = [(verdict(side.basis, lines), side.basis) for side in trial.sides]
+    return [(one.at_full_rate or one.recipe, basis) for one, basis in said]
+
+
+def _one(meant: Sequence[tuple[str, Basis]], trial: Trial, rate: float) -> str:
+    """Return the one of the starts that were run at a rate which is meant, by the recipe that is meant for each side.
+
+    A recipe that was not run differs from `pretrained` and `pretrained_xavier` in the scale alone: the one is taken whose σ
+    is nearer by its ratio. Where the sides of a translation are advised differently, and were not run so, both are
+    standardized: that is the remedy of a harm on one side, and none to rows that are narrow already.
+    """
+    named = dict.fromkeys(_runnable(advice, basis, trial, rate) for advice, basis in meant)
+    both = start_of(" / ".join(named), rate)
+    return both if len(named) == 1 or both in trial.starts else start_of("pretrained_xavier", rate)
+
+
+def _runnable(advice: str, basis: Basis, trial: Trial, rate: float) -> str:
+    name = canonical(recipe_of(advice))
+    if name in SCALES or start_of(name, rate) in trial.starts:
+        return name
+    offered = [one for one in SCALES if start_of(one, rate) in trial.starts] or list(SCALES)
+    wanted = _std(advice, basis)
+    return min(offered, key=lambda one: abs(math.log(_std(one, basis) / wanted)))
+
+
+def _std(text: str, basis: Basis) -> float:
+    """Return the σ that rows of this distribution have after a recipe that scales them."""
+    host, dim = basis.host, basis.spread.dim
+    for step in reversed(recipe_of(text).steps):
+        values = dict(step.parameters)
+        if step.name == "scale" and values.get("ratio"):
+            return float(values["ratio"]) * host.position_rms / host.multiplier(dim)
+        if step.name == "scale":
+            return xavier_std(basis.rows, dim) if values.get("to") == "xavier" else host.initial_std(basis.rows, dim)
+    return basis.spread.std
+
+
+def outcome(trial: Trial, start: str) -> Outcome:
+    """Return whether a start was the best of a cell, or not significantly worse: its paired 95 % interval reaches zero."""
+    if trial.open:
+        return Outcome(start, "open", why=trial.open)
+    if start in trial.failed:
+        return Outcome(start, "miss", why=trial.failed[start])
+    if start not in trial.scores:
+        return Outcome(start, "open", why=f"{start} was not run")
+    best = trial.best
+    if start == best:
+        return Outcome(start, "hit", 0.0)
+    found = difference(trial.scores[start], trial.scores[best], best, trial.metric)
+    if found is None:
+        raise EmbinitError(f"{trial.name}: {start} and {best} have no seed in common")
+    sign = 1 if trial.metric.higher else -1
+    bounds = [sign * bound for bound in (found.low, found.high) if bound is not None]
+    # Without an interval all differences are equal: they are the noise's only where they are none.
+    worse = max(bounds) < 0 if bounds else found.mean != 0
+    return Outcome(start, "miss" if worse else "hit", -sign * found.mean, found)
+
+
+def tally(found: Sequence[Trial], adviser: Adviser) -> Tally:
+    """Return how an adviser did: hits among the cells that can be judged, and what its choices cost on average."""
+    outcomes = [(trial, outcome(trial, adviser(trial))) for trial in found]
+    judged = [one for _, one in outcomes if one.word != "open"]
+    hits = sum(one.word == "hit" for one in judged)
+    low, high = statistics.wilson(hits, len(judged)) if judged else (None, None)
+    costs: dict[str, list[float]] = {}
+    for trial, one in outcomes:
+        if one.regret is not None:
+            costs.setdefault(trial.metric.unit, []).append(one.regret)
+    together = [cost for listed in costs.values() for cost in listed]
+    return Tally(
+        hits=hits,
+        judged=len(judged),
+        open=len(outcomes) - len(judged),
+        low=low,
+        high=high,
+        regret={unit: plain.fmean(listed) for unit, listed in costs.items()},
+        cost=plain.fmean(together) if together else None,
+    )
+
+
+def always(recipe: str) -> Adviser:
+    """Return the adviser that names one recipe whatever the rows."""
+    return lambda _: recipe

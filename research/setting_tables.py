@@ -1,0 +1,101 @@
+"""A block with several settings as one small table: settings down, initializations across; or lines of a sweep."""
+
+from __future__ import annotations
+
+from embinit.format import NONE, compact, fixed
+from embinit.reports.model import Cell, Metric, Part, Row, Table
+from embinit.reports.writers.tables import mean, seeds
+
+#: A table that is wider is no longer small.
+_WIDE = 14
+#: Digits of a loss, as the paper prints it.
+_LOSS = 2
+
+
+def sweep_grid(part: Part) -> Table | None:
+    """Return a sweep, a line a row and its places across, each line's best mean bold; None where that is no small table."""
+    if part.sweep is None or not part.sweep.lines:
+        return None
+    by_label = {row.label: row for row in part.rows}
+    places = sorted({point.x for line in part.sweep.lines.values() for point in line})
+    if len(places) > _WIDE:
+        return None
+    made = []
+    for name, line in part.sweep.lines.items():
+        rows = {point.x: by_label[point.label] for point in line}
+        means = {x: round(row.statistic.mean, part.metric.digits) for x, row in rows.items() if row.statistic}
+        sound = {x: value for x, value in means.items() if not rows[x].unscored}
+        best = (max if part.metric.higher else min)(sound.values(), default=None)
+        cells = [_cell(rows.get(x), part.metric, x in sound and sound[x] == best) for x in places]
+        made.append((Cell(name), *cells))
+    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(made))
+
+
+def grid(part: Part) -> Table | None:
+    """Return settings down and initializations across, each setting's best bold; None where there is one setting."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
+        return None
+    made = tuple(
+        (Cell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
+        for setting in settings
+    )
+    return Table("", ("", *names), made)
+
+
+def paper_grid(part: Part) -> Table | None:
+    """Return the same with the paper's beside ours in every cell's place; None where there is one setting."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2:
+        return None
+    made = []
+    for setting in settings:
+        cells = [Cell(setting)]
+        for name in names:
+            row = rows.get((setting, name))
+            theirs = NONE
+            if row is not None and row.paper is not None:
+                theirs = f"{fixed(row.paper.mean, part.metric.digits)} ± {fixed(row.paper.std, part.metric.digits)}"
+            cells += [_cell(row, part.metric, None), Cell(theirs)]
+        made.append(tuple(cells))
+    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(made))
+
+
+def loss_grid(part: Part) -> Table | None:
+    """Return the lowest validation losses with their epochs, ours and the paper's, likewise; None where it prints none."""
+    names, settings, rows = _crossed(part)
+    if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
+        return None
+    made = []
+    for setting in settings:
+        there = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
+        lowest = round(min(there), _LOSS) if there else None
+        cells = [Cell(setting)]
+        for name in names:
+            row = rows.get((setting, name))
+            loss, theirs = (None, None) if row is None else (row.loss, row.paper)
+            strong = loss is not None and round(loss, _LOSS) == lowest
+            cells.append(Cell(_at(loss, row.epoch if row else None, 1), strong))
+            cells.append(Cell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
+        made.append(tuple(cells))
+    header = ("", *(head for name in names for head in (f"{name}, ours", "paper")))
+    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(made))
+
+
+def _at(loss: float | None, epoch: float | None, digits: int) -> str:
+    """Return `1.58 (11.7)`."""
+    return NONE if loss is None else f"{fixed(loss, _LOSS)} ({fixed(epoch, digits)})"
+
+
+def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Row]]:
+    names = list(dict.fromkeys(row.series for row in part.rows))
+    settings = list(dict.fromkeys(row.setting for row in part.rows))
+    return names, settings, {(row.setting, row.series): row for row in part.rows}
+
+
+def _cell(row: Row | None, metric: Metric, strong: bool | None) -> Cell:
+    """Return a row's mean ± σ with its mark and what it lacks; bold where it is said to be, or else where it is the best."""
+    if row is None:
+        return Cell(NONE)
+    after = " ".join(text for text in (row.mark, seeds(row)) if text)
+    return Cell(mean(row.statistic, metric), row.best if strong is None else strong, after)

@@ -1,0 +1,92 @@
+"""RESULTS.md's section on ours beside the paper's, table by table of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from embinit.format import fixed, signed
+from embinit.reports.model import Cell, Metric, Part, Row, Summary, Table
+from embinit.reports.writers import tables
+from embinit.reports.writers.completed import trimmed
+from embinit.reports.writers.markdown import table, text
+from research import setting_tables
+
+#: Stands where ours and the paper's are not the same kind of number.
+_OTHER = "not comparable"
+_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
+
+
+def section(summaries: Sequence[Summary]) -> list[str]:
+    """Return the section, line by line; nothing where no block that was run has a number in the paper."""
+    found: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
+    for part in (part for summary in summaries for part in trimmed(summary).parts):
+        for name in dict.fromkeys(row.paper.table for row in part.rows if row.paper is not None):
+            # Table 7 adds a row to Table 1's.
+            of_table = tuple(row for row in part.rows if row.paper is not None and row.paper.table == name)
+            # Figure 1 is drawn from runs like Table 1's, and the same block may stand in several files.
+            same = tuple((row.label, row.statistic) for row in of_table)
+            found.setdefault(name, {}).setdefault((part.name, same), replace(part, rows=of_table))
+    if not found:
+        return []
+    lines = ["## Ours beside the paper's", ""]
+    for name in sorted(found):
+        lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
+    lines += [
+        "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
+        "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "
+        "compared. The best epoch is the mean over seeds of the one whose weights were scored.",
+        "",
+    ]
+    sources = dict(source for name in found for part in found[name].values() for source in part.sources)
+    if sources:
+        lines += ["The vectors of these blocks:", ""]
+        lines += [f"- {text(name)}: {text(about)}" for name, about in sources.items()] + [""]
+    return lines
+
+
+def _blocks(parts: Sequence[Part]) -> list[str]:
+    """Return blocks of one setting as one table, then the others as a small table each."""
+    rows = [row for part in parts if setting_tables.paper_grid(part) is None for row in _rows(part)]
+    lines = [table(Table("", _HEADER, tuple(rows), words=2)), ""] if rows else []
+    for part in parts:
+        crossed = setting_tables.paper_grid(part)
+        if crossed is not None:
+            lines += [f"{text(part.name)}, {text(part.metric.label)} on {text(part.metric.split)}:", ""]
+            lines += [table(crossed), ""]
+        losses = setting_tables.loss_grid(part)
+        if losses is not None:
+            lines += [text(losses.caption), "", table(losses), ""]
+    return lines
+
+
+def _rows(part: Part) -> list[tuple[Cell, ...]]:
+    """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
+    made = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
+    for name, metric in tables.other_metrics(part).items():
+        shown = [
+            replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows
+        ]
+        made += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
+    return made
+
+
+def _set(rows: Sequence[Row], metric: Metric, name: str) -> list[tuple[Cell, ...]]:
+    made: list[tuple[Cell, ...]] = []
+    for row in rows:
+        theirs = row.paper
+        if theirs is not None:
+            apart = signed(theirs.difference, metric.digits) if theirs.difference is not None else _OTHER
+            made.append(
+                (
+                    Cell("" if made else name),
+                    Cell(row.label),
+                    Cell(tables.mean(row.statistic, metric), row.best, tables.seeds(row)),
+                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
+                    Cell(apart),
+                    Cell(tables.within(theirs.within)),
+                    Cell(fixed(row.epoch, 1)),
+                    Cell(fixed(theirs.epoch, 1)),
+                )
+            )
+    return made

@@ -1,0 +1,154 @@
+"""What the commands on experiments share: their options, and the way from files to resolved runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embinit.errors import EmbinitError
+
+if TYPE_CHECKING:
+    from embinit.experiments.definition.draft import Draft
+    from embinit.experiments.experiment import Experiment
+    from embinit.experiments.inputs.locations import Places
+    from embinit.experiments.inputs.resolve import Resolved
+
+_PLACES = "Places"
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE", help="Experiments, a TOML file each (docs/experiments.md).", show_default=False),
+]
+
+
+def _folder(value: Path) -> Path:
+    """Return the folder of runs, there or not; an error where it is a file."""
+    if value.exists() and not value.is_dir():
+        raise EmbinitError(f"--runs {value} is a file, not a folder")
+    return value
+
+
+def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value: Path) -> Path:
+    """Return the folder of runs; one that was asked for by name must be there."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name != "DEFAULT" and not value.exists():
+        raise EmbinitError(f"--runs {value}: there is no such folder")
+    return _folder(value)
+
+
+_RUNS: dict[str, Any] = {
+    "metavar": "DIR", "rich_help_panel": _PLACES, "help": "Where finished runs lie, a folder each."
+}  # fmt: skip
+Runs = Annotated[Path, typer.Option("--runs", callback=_folder, **_RUNS)]
+#: of a command that makes none
+MadeRuns = Annotated[Path, typer.Option("--runs", callback=_folder_there, **_RUNS)]
+Work = Annotated[
+    Path | None,
+    typer.Option(
+        "--work",
+        metavar="DIR",
+        rich_help_panel=_PLACES,
+        help="Where prepared data and aligned rows are kept; by default .work in the folder of runs.",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        rich_help_panel=_PLACES,
+        help="Where data sets lie, a folder each by its name; by default EMBINIT_DATA.",
+        show_default=False,
+    ),
+]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        metavar="DIR",
+        rich_help_panel=_PLACES,
+        help="Where vectors and tokenizers lie; by default EMBINIT_VECTORS.",
+        show_default=False,
+    ),
+]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")]
+Members = Annotated[
+    int | None,
+    typer.Option("--members", min=1, metavar="N", help="Train at most so many side by side; by default what fits."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Processes that share the work; by default one a core without a GPU, and one with it.",
+        show_default=False,
+    ),
+]
+
+RUNS = Path("runs")
+
+
+def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | None) -> Places:
+    """Return where everything lies; a folder of data or vectors that was asked for by name must be there."""
+    from embinit.experiments.inputs.locations import places
+
+    for name, folder in (("data", data), ("vectors", vectors)):
+        if folder is not None and not folder.is_dir():
+            raise EmbinitError(f"--{name} {folder}: there is no such folder")
+    return places(data, vectors, work if work is not None else runs / ".work")
+
+
+def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
+    """Return the experiments of files, checked; of their blocks only those whose name has one of the texts in it.
+
+    What trains nothing is quick and its measures are one file: its blocks stay together.
+    """
+    from dataclasses import replace
+
+    from embinit.errors import closest
+    from embinit.experiments.definition.reader import read_draft
+
+    drafts = [read_draft(file) for file in files]
+    if not blocks:
+        return drafts
+    names = [block.name for draft in drafts for block in draft.blocks]
+    for text in blocks:
+        if not any(text in name for name in names):
+            raise EmbinitError(f"no block has {text!r} in its name{closest(text, names)}")
+    return [
+        replace(draft, blocks=tuple(one for one in draft.blocks if any(text in one.name for text in blocks)))
+        if draft.kind == "training"
+        else draft
+        for draft in drafts
+    ]
+
+
+def resolved_of(files: list[Path], where: Places, blocks: list[str] | None = None) -> Resolved:
+    """Return the experiments of files with everything that they need prepared, showing how far that is."""
+    from embinit.cli.console import Bar, console
+    from embinit.experiments.inputs.resolve import resolve
+
+    drafts = drafts_of(files, blocks)
+    try:
+        with Bar("preparing", "done") as bar:
+            return resolve(drafts, where, bar.update)
+    except KeyboardInterrupt:
+        console(err=True).print("stopped; the same command goes on with what is prepared", markup=False)
+        raise typer.Exit(130) from None
+
+
+def experiments_of(files: list[Path], runs: Path, where: Places) -> list[Experiment]:
+    """Return the experiments of files, to be compared with the folder of runs.
+
+    Where there is no such folder none is done, whichever it is: nothing is prepared, and the folder is not made for it.
+    """
+    from embinit.experiments.inputs.outline import read_experiment
+
+    if not runs.is_dir():
+        return [read_experiment(file, where) for file in files]
+    return resolved_of(files, where).experiments

@@ -1,0 +1,1 @@
+"""The experiment file: read, checked, and expanded into runs. Reads no data."""

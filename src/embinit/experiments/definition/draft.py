@@ -1,0 +1,140 @@
+"""An experiment as its file says it, checked, before any data or vectors are looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embinit.corpora.tasks import tasks
+from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
+from embinit.experiments.experiment import Baseline
+from embinit.experiments.spec import Side, Spec, Task
+from embinit.recipes.recipe import Recipe, named
+from embinit.recipes.recipe import recipe as recipe_of
+
+#: How files name the sides of a task, from how prepared tasks do.
+FILE_SIDES = {side: name for name, side in SIDES.items()}
+_GENERATED = {"captions": "translation", "captions-labelled": "classification"}
+
+
+@dataclass(frozen=True)
+class DraftSide:
+    """One matrix: its recipe, and the source that is named for it, whether or not the recipe uses it."""
+
+    source: str
+    recipe: Recipe
+
+    @property
+    def uses_source(self) -> bool:
+        """Return whether the source's rows, or their moments, go into the matrix."""
+        return needs_source(self.recipe)
+
+    def side(self, rows: str = "") -> Side:
+        """Return what of it decides a run's numbers: random rows are the same beside any source."""
+        used, text = self.uses_source, canonical(self.recipe)
+        return Side(self.source if used else "", text, rows if used else "", str(self.recipe), self.recipe.fill)
+
+
+@dataclass(frozen=True)
+class DraftRun:
+    """One run: which task and sources by their names in the file; `model` may lack its dimension."""
+
+    task: str
+    sides: tuple[tuple[str, DraftSide], ...]
+    seed: int
+    model: tuple[tuple[str, Any], ...]
+    training: tuple[tuple[str, Any], ...]
+    #: every axis of the grid with its value as text, the seed aside
+    axes: tuple[tuple[str, str], ...]
+
+    def spec(self, task: Task, rows: dict[str, str], dim: int | None) -> Spec:
+        """Return the run's spec, given what is known by now; a dimension that is not known is left out."""
+        model = {**dict(self.model), **({} if dim is None else {"dim": dim})}
+        return Spec(
+            task=task,
+            sides=tuple((name, side.side(rows.get(name, ""))) for name, side in self.sides),
+            seed=self.seed,
+            model=tuple(sorted(model.items())),
+            training=tuple(sorted(self.training)),
+        )
+
+
+@dataclass(frozen=True)
+class DraftBlock:
+    """Runs of one block, and what the block is called."""
+
+    name: str
+    runs: tuple[DraftRun, ...]
+    score: str
+    split: str
+    paper: tuple[str, ...]
+    sweep: str
+    #: measures that train nothing: their own settings
+    measure: tuple[tuple[str, Any], ...] = ()
+    #: as a `Block` has it
+    candidate: tuple[tuple[str, str], ...] = ()
+
+    def source_names(self) -> list[str]:
+        """Return the sources that the block names, in order."""
+        return list(dict.fromkeys(side.source for run in self.runs for _, side in run.sides if side.source))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file, checked."""
+
+    file: Path
+    title: str
+    question: str
+    baseline: str
+    notes: tuple[str, ...]
+    kind: str
+    cost: str
+    sources: dict[str, SourceSettings]
+    tasks: dict[str, TaskSettings]
+    blocks: tuple[DraftBlock, ...]
+    #: as an `Experiment` has it
+    against: tuple[Baseline, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return what the experiment is called: its file without the ending."""
+        return self.file.stem
+
+
+def needs_source(recipe: Recipe) -> bool:
+    """Return whether a recipe takes rows, or their mean and σ, from a source."""
+    return recipe.uses_source or any(step.name == "match" for step in recipe.steps)
+
+
+def canonical(recipe: Recipe) -> str:
+    """Return the name under which these steps are known, else the steps: two spellings are one run.
+
+    >>> canonical(recipe_of("pretrained | center | scale to=xavier"))
+    'pretrained_xavier'
+    """
+    return next((name for name in named() if recipe_of(name).steps == recipe.steps), str(recipe))
+
+
+def task_of(settings: TaskSettings, data: str = "") -> Task:
+    """Return what of a task's settings decides a run's numbers."""
+    return Task(
+        settings.path or settings.name if settings.name == "files" else settings.name,
+        settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
+        settings.size, settings.also, data,
+    )  # fmt: skip
+
+
+def kind_of(settings: TaskSettings) -> str:
+    """Return `translation` or `classification`."""
+    if settings.name in _GENERATED:
+        return _GENERATED[settings.name]
+    if settings.name == "files":
+        return settings.kind or "translation"
+    return tasks()[settings.name].task
+
+
+def sides_of(settings: TaskSettings) -> tuple[str, ...]:
+    """Return the sides of a task in the model's order."""
+    return ("source", "target") if kind_of(settings) == "translation" else ("text",)

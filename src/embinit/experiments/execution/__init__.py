@@ -1,0 +1,1 @@
+"""Train jobs: group them, run them, score them, survive interruptions."""

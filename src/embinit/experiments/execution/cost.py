@@ -1,0 +1,114 @@
+"""What runs are estimated to take, in seconds and bytes: a simple model from tokens and parameters (cost.toml)."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from embinit.experiments.execution.members import architecture_of, training_of
+from embinit.experiments.execution.scoring import scored_splits
+from embinit.experiments.jobs import Group, Job
+from embinit.experiments.spec import Spec
+from embinit.models.architecture import Architecture
+from embinit.models.parameters import count
+from embinit.prepared.folder import Prepared, open_prepared
+
+#: A weight has its gradient, Adam's two averages and its best value so far beside it.
+_COPIES = 5
+#: Numbers that a layer keeps for the way back, for each token and dimension; the feed-forward layer's own come on top.
+_KEPT = 24
+#: Logits, their logarithms and their gradient.
+_LOGITS = 3
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """One member's share: seconds that grow with members, seconds that do not, and bytes."""
+
+    each: float
+    shared: float
+    memory: float
+
+    def seconds(self, members: int) -> float:
+        """Return the seconds of so many side by side."""
+        return self.shared + members * self.each
+
+
+def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
+    """Return what a run is estimated to take on a `cpu` or on `cuda`."""
+    constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
+    splits = prepared.manifest["splits"]
+    rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
+    tokens = {side: values["tokens"] + 2 * rows for side, values in sides.items()}
+    steps, weights = training.epochs * -(-rows // training.batch), count(model)
+    calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
+    # Products of wide models are larger, and so faster.
+    rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
+    moved = steps * 28.0 * weights
+    each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
+    shared = steps * constants["step"]
+    batch = {side: training.batch * values / max(1, rows) for side, values in tokens.items()}
+    kept = sum(batch[side] * model.layers * (_KEPT * model.dim + 2 * model.feedforward) for side in batch)
+    logits = _LOGITS * batch.get("target", 0.0) * model.outputs
+    memory = 4.0 * (weights * _COPIES + kept + logits)
+    return RunCost(each + shared, 0.0, memory) if constants["turns"] else RunCost(each, shared, memory)
+
+
+def _decoded(spec: Spec, prepared: Prepared) -> float:
+    """Return how many sentences one member decodes: validation along the way, the scored splits in the end."""
+    if prepared.task != "translation":
+        return 0.0
+    training, splits = training_of(spec), prepared.manifest["splits"]
+    along = training.epochs // training.bleu_every if training.bleu_every else 0
+    ends = sum(int(splits[split]["rows"]) for split in scored_splits(prepared))
+    return float(along * int(splits["valid"]["rows"]) + ends) if "valid" in splits else float(ends)
+
+
+def _weights(model: Architecture, side: str) -> float:
+    """Return how many weights each token of a side is multiplied with."""
+    attention = 4 * model.dim**2
+    layer = attention + 2 * model.dim * model.feedforward
+    if side == "target":
+        return model.layers * (layer + attention / 2) + model.dim * model.outputs
+    crossed = attention / 2 if model.task == "translation" else 0.0
+    return model.layers * (layer + crossed)
+
+
+def group_cost(group: Group, device: str) -> tuple[float, float]:
+    """Return the seconds and bytes that a group is estimated to take on a device."""
+    kind = "cuda" if device.startswith("cuda") else "cpu"
+    one = cost(group.jobs[0].spec, open_prepared(group.jobs[0].task), kind)
+    return one.seconds(len(group.jobs)), one.memory * len(group.jobs)
+
+
+def members_that_fit(job: Job, device: str) -> int:
+    """Return how many members like this one fit the device's memory side by side."""
+    kind = "cuda" if device.startswith("cuda") else "cpu"
+    room = _constants()[kind]["share"] * _memory(device)
+    each = cost(job.spec, open_prepared(job.task), kind).memory
+    return max(1, min(int(room / each), int(_constants()[kind]["most"])))
+
+
+def likely_device(name: str) -> str:
+    """Return the kind of device that a name means, told without importing torch."""
+    return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
+
+
+def _memory(device: str) -> float:
+    if device.startswith("cuda"):
+        import torch
+
+        if not torch.cuda.is_available():
+            return float(_constants()["cuda"]["memory"])  # planned here for another machine
+        return float(torch.cuda.get_device_properties(device).total_memory)
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+@cache
+def _constants() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(resources.files("embinit.experiments.execution").joinpath("cost.toml").read_text("utf-8"))

@@ -1,0 +1,91 @@
+"""One group of jobs: matrices made, members trained, outputs scored, results ready to be written."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError
+from embinit.experiments.execution.members import answered, train_members, translated
+from embinit.experiments.execution.provenance import device_name, versions
+from embinit.experiments.execution.scoring import Scores, score_labels, score_translations, scored_splits
+from embinit.experiments.execution.starts import start_of
+from embinit.experiments.inputs.fingerprints import fingerprint
+from embinit.experiments.jobs import Group
+from embinit.experiments.runs.result import Result
+from embinit.prepared.folder import Prepared, open_prepared
+
+
+def results_of_group(
+    group: Group,
+    device: str,
+    progress: Callable[[Any], None],
+    checkpoint: Path,
+    every: float,
+    stopping: Callable[[], bool],
+    commit: str,
+) -> list[Result]:
+    """Return what comes out of each job of a group."""
+    start = time.perf_counter()
+    specs = [job.spec for job in group.jobs]
+    prepared = _opened(group.jobs[0].task, specs[0].task.data)
+    starts = [start_of(job, prepared) for job in group.jobs]
+    before = time.perf_counter() - start
+    outcome = train_members(prepared, specs, starts, device, progress, checkpoint, every, stopping)
+    start = time.perf_counter()
+    scores = _scored(outcome, prepared, device)
+    run = {
+        "device": device_name(device), "versions": versions(), "members": len(specs), "commit": commit,
+        "seconds": round(before + outcome.seconds + time.perf_counter() - start, 3),
+        "training seconds": round(outcome.seconds, 3),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }  # fmt: skip
+    return [
+        Result(
+            spec=spec,
+            history=[_finite(record) for record in trained.history],
+            best_epoch=trained.best_epoch,
+            diverged=trained.diverged,
+            scores=own.scores,
+            signatures=own.signatures,
+            matrices=begun.facts,
+            outputs=own.outputs,
+            run=run,
+            lengths=own.lengths,
+        )
+        for spec, trained, own, begun in zip(specs, outcome.members, scores, starts, strict=True)
+    ]
+
+
+@cache
+def _opened(path: Path, expected: str) -> Prepared:
+    """Return a prepared task; an error where its files are not those that were planned."""
+    prepared = open_prepared(path)
+    if fingerprint(path) != expected:
+        raise EmbinitError(f"{path} is not what was planned; plan it again")
+    return prepared
+
+
+def _scored(outcome: Any, prepared: Prepared, device: str) -> list[Scores]:
+    """Return each member's scores; one that never had a sound epoch has none."""
+    made = [Scores() for _ in outcome.members]
+    sound = [place for place, trained in enumerate(outcome.members) if trained.best_epoch > 0]
+    for split in scored_splits(prepared) if sound else []:
+        if prepared.task == "translation":
+            texts = translated(outcome, prepared, split, device)
+            for place in sound:
+                score_translations(made[place], split, texts[place], prepared)
+        else:
+            found = answered(outcome, prepared, split, device)
+            for place in sound:
+                score_labels(made[place], split, found[place], prepared)
+    return made
+
+
+def _finite(record: dict[str, float]) -> dict[str, float | None]:
+    """Return a record of an epoch as JSON can hold it: what is no number is null."""
+    return {name: float(value) if math.isfinite(value) else None for name, value in record.items()}

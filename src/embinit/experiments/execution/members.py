@@ -1,0 +1,82 @@
+"""The one place where experiments meet the model: specs become members, and members are trained side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embinit.experiments.execution.starts import Start
+from embinit.experiments.spec import Spec
+from embinit.models.architecture import Architecture
+from embinit.prepared.folder import Prepared
+from embinit.training.options import Training
+
+if TYPE_CHECKING:
+    from embinit.training.loop import Moment, Outcome
+
+
+def architecture_of(spec: Spec, prepared: Prepared) -> Architecture:
+    """Return the model that a spec means for its prepared task."""
+    sizes = tuple(int(prepared.manifest["vocabularies"][side]) for side in prepared.sides)
+    classes = {"classes": len(prepared.manifest["labels"])} if prepared.task == "classification" else {}
+    return Architecture(task=prepared.task, vocabularies=sizes, **classes, **dict(spec.model))  # type: ignore[arg-type]
+
+
+def training_of(spec: Spec) -> Training:
+    """Return how a spec is trained."""
+    return Training(**dict(spec.training))
+
+
+def train_members(
+    prepared: Prepared,
+    specs: Sequence[Spec],
+    starts: Sequence[Start],
+    device: str,
+    progress: Callable[[Moment], None],
+    checkpoint: Path,
+    every: float,
+    stopping: Callable[[], bool],
+) -> Outcome:
+    """Return the outcome of members that differ in seed and matrices alone."""
+    from embinit.models.model import Member
+    from embinit.training.loop import train
+
+    training = training_of(specs[0])
+    held = training.frozen_rows == "found"
+    members = [
+        Member(spec.seed, start.matrices, start.found if held else None)
+        for spec, start in zip(specs, starts, strict=True)
+    ]
+    return train(
+        prepared, architecture_of(specs[0], prepared), members, training, device, progress, checkpoint, every, stopping
+    )
+
+
+def stopped() -> type[Exception]:
+    """Return what training raises when it was asked to stop, and has."""
+    from embinit.training.loop import Stopped
+
+    return Stopped
+
+
+def unusable() -> type[Exception]:
+    """Return what training raises where it cannot go on from a checkpoint."""
+    from embinit.training.checkpoint import Unusable
+
+    return Unusable
+
+
+def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[list[str]]]:
+    """Return each member's translation of a split, as tokens."""
+    from embinit.training.evaluation import translations
+
+    return translations(outcome.stack, prepared, split, device)
+
+
+def answered(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[int]]:
+    """Return each member's labels of a split."""
+    from embinit.training.evaluation import answers
+
+    labels: list[list[int]] = answers(outcome.stack, prepared, split, device).tolist()
+    return labels

@@ -1,0 +1,100 @@
+"""What trained members give on each split: decoded text or labels, and their scores with signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from embinit.experiments.runs.length_buckets import Lengths, by_length
+from embinit.prepared.folder import Prepared
+from embinit.text.markers import Scheme, from_byte_level, scheme_of
+from embinit.training.scoring import bleu, chrf, confusion, macro_f1, matthews
+
+#: A token may hold what ends a line.
+_ONE_LINE = str.maketrans("\r\n", "  ")
+
+
+@dataclass
+class Scores:
+    """One member's outputs and scores, split by split."""
+
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, list[str]] = field(default_factory=dict)
+    lengths: Lengths = field(default_factory=dict)
+
+
+def scored_splits(prepared: Prepared) -> list[str]:
+    """Return the splits that are scored: all but training and validation, and that too where there is no test."""
+    others = [split for split in prepared.splits if split not in ("train", "valid")]
+    return others if "test" in others or "valid" not in prepared.splits else ["valid", *others]
+
+
+def score_translations(made: Scores, split: str, found: Sequence[Sequence[str]], prepared: Prepared) -> None:
+    """Add a split's scores: BLEU over the model's own tokens, sacreBLEU's and chrF over text."""
+    scheme = scheme_of(prepared.vocabularies["target"].tokens)
+    lower = bool(prepared.manifest["settings"]["lower"])
+    own = [" ".join(tokens) for tokens in found]
+    wanted = [" ".join(tokens) for tokens in prepared.reference_tokens(split)]
+    texts = [text_of(tokens, scheme) for tokens in found]
+    references = [text.lower() if lower else text for text in prepared.references(split)]
+    how = f"|text:{'joined' if scheme == 'words' else 'detokenized'}{'|ref:lower' if lower else ''}"
+    for name, score, end in (
+        ("bleu", bleu(own, wanted, "none"), "|text:own tokens"),
+        ("sacrebleu", bleu(texts, references), how),
+        ("chrf", chrf(texts, references), how),
+    ):
+        made.scores.setdefault(split, {})[name] = score.value
+        made.signatures[name] = score.signature + end
+    made.outputs[split] = [line.translate(_ONE_LINE) for line in own]
+    _add_lengths(
+        made, split, "bleu", prepared,
+        lambda places: bleu([own[i] for i in places], [wanted[i] for i in places], "none").value,
+    )  # fmt: skip
+
+
+def score_labels(made: Scores, split: str, answers: Sequence[int], prepared: Prepared) -> None:
+    """Add a split's scores: accuracy, the mean F1 of the classes, Matthews' correlation."""
+    labels, names = prepared.labels(split), prepared.manifest["labels"]
+    table = confusion(np.asarray(answers, dtype=np.int64), np.asarray(labels, dtype=np.int64), len(names))
+    made.scores[split] = {
+        "accuracy": float(np.trace(table) / table.sum()), "macro_f1": macro_f1(table), "matthews": matthews(table)
+    }  # fmt: skip
+    made.signatures.update(
+        {
+            "accuracy": "share of right answers",
+            "macro_f1": "mean F1 of the classes",
+            "matthews": "Matthews' correlation",
+        }
+    )
+    made.outputs[split] = [str(names[answer]) for answer in answers]
+    right = np.asarray(answers) == labels
+    _add_lengths(made, split, "accuracy", prepared, lambda places: float(right[places].mean()))
+
+
+def _add_lengths(made: Scores, split: str, name: str, prepared: Prepared, score: Callable[[list[int]], float]) -> None:
+    read = np.diff(prepared.packed(split, prepared.sides[0]).offsets).tolist()
+    found = by_length(read, score)
+    if found:
+        made.lengths.setdefault(split, {})[name] = found
+
+
+def text_of(tokens: Sequence[str], scheme: Scheme) -> str:
+    """Return tokens as text: pieces are put together by their marks, words are joined by spaces.
+
+    >>> text_of(["▁ein", "▁Hund", "ehaus", "."], "sentencepiece")
+    'ein Hundehaus.'
+    """
+    if scheme == "sentencepiece":
+        return "".join(tokens).replace("▁", " ").strip()
+    if scheme == "byte-level":
+        return from_byte_level("".join(tokens)).strip()
+    if scheme == "wordpiece":
+        return " ".join(tokens).replace(" ##", "")
+    if scheme == "end-of-word":
+        return "".join(tokens).replace("</w>", " ").strip()
+    if scheme == "subword-nmt":
+        return " ".join(tokens).replace("@@ ", "")
+    return " ".join(tokens)

@@ -1,0 +1,1 @@
+"""From names in an experiment file to fingerprinted data and vectors on disk."""

@@ -1,0 +1,54 @@
+"""An experiment as its file alone describes it: no data and no vectors are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embinit.experiments.definition.blocks import said_dim
+from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
+from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.definition.settings import SourceSettings
+from embinit.experiments.experiment import Block, Experiment, Planned
+from embinit.experiments.inputs.locations import Places, missing_of, places
+
+
+def read_experiment(path: Path, where: Places | None = None) -> Experiment:
+    """Return the experiment of a file without reading data or vectors: its specs have no fingerprints.
+
+    `store.results_of` finds their runs all the same; `resolving.resolve` fills the fingerprints in.
+    """
+    draft = read_draft(path)
+    where = where if where is not None else places()
+    blocks = []
+    for block in draft.blocks:
+        missing = missing_of(draft, block, where)
+        blocks.append(described(draft, block, tuple(unresolved(draft, run) for run in block.runs), missing))
+    return experiment_of(draft, tuple(blocks))
+
+
+def unresolved(draft: Draft, run: DraftRun) -> Planned:
+    """Return a run as far as the file alone tells."""
+    dims = [said_dim(draft, side.source) for _, side in run.sides]
+    dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
+    return Planned(run.spec(task_of(draft.tasks[run.task]), {}, dim), run.axes)
+
+
+def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
+    """Return a block with its runs, and what its sources are."""
+    sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
+    return Block(
+        block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep, block.candidate,
+    )  # fmt: skip
+
+
+def _source_text(source: SourceSettings) -> str:
+    about = source.about or source.path or "trained here"
+    return f"{about}; stands in for {source.stands_in_for}" if source.stands_in_for else about
+
+
+def experiment_of(draft: Draft, blocks: tuple[Block, ...]) -> Experiment:
+    """Return the experiment with these blocks."""
+    return Experiment(
+        draft.name, draft.title, draft.question, blocks, draft.baseline, draft.notes, draft.kind, draft.cost,
+        draft.against,
+    )  # fmt: skip

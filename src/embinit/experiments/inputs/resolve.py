@@ -1,0 +1,140 @@
+"""From a checked file to runs whose every number is decided: data prepared, sources read and aligned, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, NotHere
+from embinit.experiments.definition.blocks import architecture
+from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
+from embinit.experiments.definition.reader import said
+from embinit.experiments.definition.settings import Problems
+from embinit.experiments.experiment import Block, Experiment, Planned
+from embinit.experiments.inputs.locations import Places, missing_of
+from embinit.experiments.inputs.outline import described, experiment_of, unresolved
+from embinit.experiments.inputs.tasks import Progress, Ready, ready
+from embinit.experiments.inputs.vectors import Found, aligned_rows
+
+
+@dataclass
+class Resolved:
+    """Experiments whose specs are complete, and the files that their runs read."""
+
+    experiments: list[Experiment] = field(default_factory=list)
+    #: fingerprint of the data -> the prepared task
+    tasks: dict[str, Ready] = field(default_factory=dict)
+    #: fingerprint of rows -> where they are
+    rows: dict[str, Found] = field(default_factory=dict)
+    #: experiment and block -> why what it needs, which is here, cannot be used
+    damaged: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: None) -> Resolved:
+    """Return the experiments with every fingerprint filled in; a block that cannot be run here says why.
+
+    What only shows now (a model's heads that do not divide the source's dimension) is again said all at once.
+    """
+    resolved, found = Resolved(), []
+    for draft in drafts:
+        work = _Resolver(draft, where, progress, resolved)
+        blocks = tuple(work.block(block) for block in draft.blocks)
+        resolved.experiments.append(experiment_of(draft, blocks))
+        found += work.problems.found
+    if found:
+        raise EmbinitError(said(found))
+    return resolved
+
+
+class _Resolver:
+    """Resolves the blocks of one file; what one block had made, the others take."""
+
+    def __init__(self, draft: Draft, where: Places, progress: Progress, resolved: Resolved) -> None:
+        self.problems = Problems(draft.file.name)
+        self._draft, self._where, self._progress, self._resolved = draft, where, progress, resolved
+        self._tasks: dict[str, Ready] = {}
+        self._rows: dict[tuple[str, str, str], Found] = {}
+
+    @property
+    def _beside(self) -> Path:
+        return self._draft.file.parent
+
+    def block(self, block: DraftBlock) -> Block:
+        """Return a block with every fingerprint filled in, or with why it cannot be run here."""
+        missing = missing_of(self._draft, block, self._where)
+        runs: list[Planned] = []
+        if not missing:
+            try:
+                runs = [planned for run in block.runs if (planned := self._planned(run, block.name)) is not None]
+            except NotHere as error:
+                missing = f"cannot be prepared here: {error}"
+            except EmbinitError as error:
+                missing = f"cannot be prepared: {error}"
+                self._resolved.damaged[self._draft.name, block.name] = missing
+        if missing:
+            runs = [unresolved(self._draft, run) for run in block.runs]
+        return described(self._draft, block, tuple(runs), missing)
+
+    def _planned(self, run: DraftRun, block: str) -> Planned | None:
+        task = self._task(run.task)
+        found = {name: self._found(run.task, name, side.source) for name, side in run.sides if side.source}
+        dims = {found[name].dim for name in found}
+        model = dict(run.model)
+        if "dim" in model:
+            dims.add(model["dim"])
+        where = f"block {block}"
+        if len(dims) > 1:
+            listed = ", ".join(f"{side.source} {found[name].dim}" for name, side in run.sides if name in found)
+            said_dim = f", model.dim {model['dim']}" if "dim" in model else ""
+            self.problems.add(where, f"the dimensions differ: {listed}{said_dim}")
+            return None
+        (dim,) = dims
+        if not self._fits(model, dim, task, where) or not self._taken(run, dim, where):
+            return None
+        used = {name: found[name].rows for name, side in run.sides if side.uses_source}
+        for name in used:
+            self._resolved.rows[used[name]] = found[name]
+        self._resolved.tasks[task.data] = task
+        return Planned(run.spec(task_of(self._draft.tasks[run.task], task.data), used, dim), run.axes)
+
+    def _fits(self, model: dict[str, Any], dim: int, task: Ready, where: str) -> bool:
+        """Return whether the model can be made and takes the task's longest sentence; what cannot be is noted."""
+        manifest = task.prepared.manifest
+        sizes = tuple(int(manifest["vocabularies"][side]) for side in task.prepared.sides)
+        try:
+            made = architecture({**model, "dim": dim}, task.prepared.task, dim, sizes)
+        except EmbinitError as error:
+            self.problems.add(where, str(error))
+            return False
+        longest = max(side["longest"] for split in manifest["splits"].values() for side in split["sides"].values())
+        if longest + 2 > made.length:
+            what = f"{task.prepared.path.name} has a sentence of {longest} tokens, and model.length is {made.length}"
+            self.problems.add(where, f"{what}; set it to {longest + 2}, or cut sentences by the task's longest")
+            return False
+        return True
+
+    def _taken(self, run: DraftRun, dim: int, where: str) -> bool:
+        """Return whether every step of the recipes can be taken in so many dimensions; what cannot be is noted."""
+        try:
+            for _, side in run.sides:
+                side.recipe.check(dim)
+        except EmbinitError as error:
+            self.problems.add(where, str(error))
+            return False
+        return True
+
+    def _task(self, name: str) -> Ready:
+        if name not in self._tasks:
+            self._tasks[name] = ready(self._draft.tasks[name], self._where, self._beside, self._progress)
+        return self._tasks[name]
+
+    def _found(self, task: str, side: str, name: str) -> Found:
+        key = (task, side, name)
+        if key not in self._rows:
+            source = self._draft.sources[name]
+            found = aligned_rows(source, self._task(task), side, self._where, self._beside, self._progress)
+            if source.dim is not None and source.dim != found.dim:
+                self.problems.add(f"sources.{name}.dim", f"{source.dim}, but the vectors have {found.dim}")
+            self._rows[key] = found
+        return self._rows[key]

@@ -1,0 +1,117 @@
+"""A source's rows for one vocabulary, found or trained, aligned, and kept as a small file; each once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from embinit.alignment import Matching, align
+from embinit.corpora import captions
+from embinit.errors import EmbinitError, NotHere
+from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
+from embinit.experiments.inputs.cache import listing, remembered
+from embinit.experiments.inputs.locations import Places, data_at, vectors_at
+from embinit.experiments.inputs.row_files import write_rows
+from embinit.experiments.inputs.tasks import Progress, Ready, training_texts
+from embinit.experiments.spec import digest
+from embinit.glove.checkpoint import beside as checkpoint_beside
+from embinit.glove.checkpoint import clear
+from embinit.glove.output import write
+from embinit.glove.training import train
+from embinit.text.tokenizers import tokenizer
+
+
+@dataclass(frozen=True)
+class Found:
+    """Aligned rows on disk: their fingerprint, dimension and coverage."""
+
+    rows: str
+    dim: int
+    path: Path
+    #: share of types that have a row
+    covered: float
+
+
+def aligned_rows(
+    source: SourceSettings, task: Ready, side: str, where: Places, beside: Path, progress: Progress
+) -> Found:
+    """Return the source's rows for one side of a task."""
+    path = vectors_of(source, where, beside, progress)
+
+    def make() -> dict[str, Any]:
+        progress(f"reading {source.name}", 0, None)
+        aligned = align(path, task.prepared.vocabularies[side], matching=Matching(compose=source.compose))
+        if not aligned.found.any():
+            raise EmbinitError(f"{source.name}: no token of the {side} side of {task.prepared.path.name} is in it")
+        return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
+
+    about = [listing(path), task.data, side, *([] if source.compose else ["not composed"])]
+    known = remembered(where.work, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
+    return Found(known["rows"], known["dim"], _file(where, known["rows"]), known["covered"])
+
+
+def _file(where: Places, rows: str) -> Path:
+    return where.work / "sources" / f"{rows[:16]}.safetensors"
+
+
+def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Progress) -> str:
+    """Return the file, folder or name that a source's vectors are read from; those to be trained are, once."""
+    if source.glove is None:
+        found = vectors_at(str(source.path), where, beside)
+        if found is None:
+            raise NotHere(f"{source.name}: there is no {source.path}")
+        return found
+    settings = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
+
+    def make() -> dict[str, Any]:
+        return {"file": _trained(source.name, settings, where, progress)}
+
+    texts = [_listed(text, where) for text in settings.texts]
+    known = remembered(
+        where.work,
+        "glove",
+        [asdict(settings), texts],
+        lambda known: (where.work / "glove" / known["file"]).is_file(),
+        make,
+    )
+    return str(where.work / "glove" / known["file"])
+
+
+def _listed(text: str, where: Places) -> list[Any]:
+    name = text.partition(":")[0]
+    return [text] if name == "captions" else listing(data_at(TaskSettings(name), where))
+
+
+def _trained(name: str, settings: GloveSettings, where: Places, progress: Progress) -> str:
+    """Train vectors on one thread, so that the same text gives the same file; return its name, which its content gave."""
+    lines = [line for text in settings.texts for line in _lines(text, settings, where)]
+    seen = hashlib.sha256()
+    for line in lines:
+        seen.update(line.encode() + b"\n")
+    file = f"{name}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
+    path = where.work / "glove" / file
+    if path.is_file():
+        return file
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    trained = train(
+        lines, dim=settings.dim, window=settings.window, epochs=settings.epochs, min_count=settings.min_count,
+        tokenize=tokenizer(settings.tokenizer), lower=settings.lower, x_max=settings.x_max, alpha=settings.alpha,
+        lr=settings.lr, threads=1, seed=settings.seed, checkpoint=checkpoint_beside(path), origin=", ".join(settings.texts),
+        progress=lambda what, done, total: progress(f"{name}, {what}", done, total),
+    )  # fmt: skip
+    write(path, trained.vocabulary, trained.vectors)
+    clear(path)
+    return file
+
+
+def _lines(text: str, settings: GloveSettings, where: Places) -> list[str]:
+    name, colon, language = text.partition(":")
+    if not colon:
+        raise EmbinitError(f"glove texts: {text!r} is no DATA SET:LANGUAGE")
+    if name == "captions":
+        return list(islice(captions.stream(language, settings.seed), settings.sentences))  # type: ignore[arg-type]
+    return training_texts(name, language, where)

@@ -1,0 +1,83 @@
+"""Resolved experiments as a folder that any machine can execute: jobs.json, prepared tasks, rows."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from embinit.errors import EmbinitError
+from embinit.experiments.execution.provenance import code_of, commit_of
+from embinit.experiments.inputs.resolve import Resolved
+from embinit.experiments.jobs import Job, write_jobs
+from embinit.experiments.spec import Spec
+
+
+def specs_of(resolved: Resolved) -> list[Spec]:
+    """Return every run that can be made here, each once, in the files' order."""
+    found: dict[str, Spec] = {}
+    for experiment in resolved.experiments:
+        if experiment.kind == "training":
+            for block in experiment.blocks:
+                if not block.missing:
+                    found.update({planned.spec.key: planned.spec for planned in block.runs})
+    return list(found.values())
+
+
+def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
+    """Return the experiments with the first so many seeds of each block alone; what trains nothing stays whole."""
+    experiments = []
+    for experiment in resolved.experiments:
+        if experiment.kind != "training":
+            experiments.append(experiment)
+            continue
+        blocks = []
+        for block in experiment.blocks:
+            first = list(dict.fromkeys(planned.spec.seed for planned in block.runs))[:count]
+            runs = tuple(planned for planned in block.runs if planned.spec.seed in first)
+            blocks.append(replace(block, runs=runs))
+        experiments.append(replace(experiment, blocks=tuple(blocks)))
+    return replace(resolved, experiments=experiments)
+
+
+def jobs_of(resolved: Resolved, specs: list[Spec]) -> list[Job]:
+    """Return runs as jobs whose data and rows are read where they were made."""
+    return [
+        Job(
+            spec.key,
+            spec,
+            resolved.tasks[spec.task.data].prepared.path,
+            tuple((name, resolved.rows[side.rows].path if side.rows else None) for name, side in spec.sides),
+        )
+        for spec in specs
+    ]
+
+
+def write_plan(resolved: Resolved, specs: list[Spec], folder: Path, work: Path) -> Path:
+    """Return jobs.json below `folder`, with everything that it names beside it; what is there already is not copied."""
+    tasks = {data: ready.prepared.path.name for data, ready in resolved.tasks.items()}
+    path = folder / "jobs.json"
+    try:
+        if folder.resolve() != work.resolve():
+            for data in dict.fromkeys(spec.task.data for spec in specs):
+                _copied(work / "prepared" / tasks[data], folder / "prepared" / tasks[data])
+            for rows in dict.fromkeys(side.rows for spec in specs for _, side in spec.sides if side.rows):
+                file = resolved.rows[rows].path
+                _copied(file, folder / "sources" / file.name)
+        write_jobs(specs, tasks, path, commit_of(), code_of())
+    except OSError as error:
+        raise EmbinitError(f"cannot write {folder}: {error.strerror or error}") from None
+    return path
+
+
+def _copied(source: Path, target: Path) -> None:
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, part)
+    else:
+        shutil.copyfile(source, part)
+    part.rename(target)

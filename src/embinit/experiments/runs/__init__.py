@@ -1,0 +1,1 @@
+"""Run folders on disk: write, find and collect results."""

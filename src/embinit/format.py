@@ -1,0 +1,71 @@
+"""Numbers, counts and lists as text: one place, so that every command and report writes them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+#: Stands for a value that does not exist.
+NONE = "–"
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """Return a number with so many digits after the point and a real minus sign; – where there is none."""
+    if value is None:
+        return NONE
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def signed(value: float | None, digits: int) -> str:
+    """Return a difference with its sign, which zero has not."""
+    text = fixed(value, digits)
+    return text if value is None or text.startswith("−") or float(text) == 0 else f"+{text}"
+
+
+def interval(low: float | None, high: float | None, digits: int, sign: bool = False) -> str:
+    """Return `[0.9, 1.9]`, or – where there is none."""
+    if low is None or high is None:
+        return NONE
+    form = signed if sign else fixed
+    return f"[{form(low, digits)}, {form(high, digits)}]"
+
+
+def probability(value: float | None) -> str:
+    """Return a p value in three digits or fewer."""
+    if value is None:
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.2g}" if value < 0.995 else "1"
+
+
+def compact(value: float | None) -> str:
+    """Return a number in three significant digits: 0.0157, −792, 1.2e−05."""
+    if value is None:
+        return NONE
+    return "0" if abs(value) < 1e-12 else f"{value:.3g}".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as a person says them: 48 s, 12 min, 3.4 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return `1 seed`, `3 seeds`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}" if texts else ""
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent, or in one significant digit below one percent."""
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
+
+
+def share(value: float | None) -> str:
+    """Return a share in per cent, – where there is none."""
+    return NONE if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,5 @@
+"""Word vectors trained from text by GloVe's objective (Pennington, Socher and Manning 2014)."""
+
+from embinit.glove.training import TrainedVectors, train
+
+__all__ = ["TrainedVectors", "train"]

@@ -1,0 +1,126 @@
+"""From counts of pairs to vectors: epochs in shuffled order, threads, checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embinit.errors import EmbinitError
+from embinit.glove import checkpoint as checkpoints
+from embinit.glove.checkpoint import Position, Settings
+from embinit.glove.corpus import Progress
+from embinit.glove.kernel import Entries, Parameters, initial, sweep
+from embinit.seeds import stream
+from embinit.types import Matrix
+
+#: Entries that a thread works through before progress is told: some tenths of a second.
+_CHUNK = 1 << 18
+#: At most about so many seconds of work are lost when a run is killed.
+_SECONDS = 30.0
+#: After an epoch a checkpoint is written where that takes less than this share of the time since the last one.
+_SHARE = 0.05
+
+
+def fit(
+    entries: Entries,
+    words: int,
+    identity: str,
+    *,
+    dim: int,
+    epochs: int,
+    x_max: float,
+    alpha: float,
+    lr: float,
+    threads: int,
+    seed: int,
+    checkpoint: Path | None,
+    fresh: bool,
+    progress: Progress,
+) -> tuple[Matrix, tuple[float, ...], int]:
+    """Return word plus context vectors, the mean loss of each epoch, and how many updates a checkpoint brought.
+
+    `identity` tells these counts from others, for the checkpoint.
+    """
+    settings: Settings = {
+        "dim": dim,
+        "epochs": epochs,
+        "x_max": x_max,
+        "alpha": alpha,
+        "lr": lr,
+        "seed": seed,
+        # One thread promises the same bits again, so it never goes on with what several threads did.
+        "threads": "1" if threads == 1 else "several",
+        "counts": identity,
+    }
+    found = checkpoints.load(checkpoint, settings) if checkpoint is not None and not fresh else None
+    parameters, position = found or (initial(words, dim, seed), Position())
+    number = len(entries.counts)
+    resumed = position.epoch * number + position.done
+    saver = _Saver(checkpoint, settings, parameters)
+    with ThreadPoolExecutor(threads) as pool:
+        while position.epoch < epochs:
+            said = f"epoch {position.epoch + 1} of {epochs}"
+            said += f", loss {position.losses[-1]:.4f}" if position.losses else ""
+            order = _order(number, seed, position.epoch + 1)
+            for chunk in _chunks(order, position.done, threads * _CHUNK):
+                position.loss += math.fsum(
+                    pool.map(
+                        lambda part: _update(part, entries, parameters, x_max, alpha, lr),
+                        np.array_split(chunk, threads),
+                    )
+                )
+                position.done += len(chunk)
+                if not math.isfinite(position.loss):
+                    raise EmbinitError(f"training diverged in epoch {position.epoch + 1}; a smaller --lr helps")
+                progress(said, position.epoch * number + position.done, epochs * number)
+                saver.inside(position)
+            position.losses.append(position.loss / number)
+            position.epoch, position.done, position.loss = position.epoch + 1, 0, 0.0
+            saver.after(position, last=position.epoch == epochs)
+    return parameters.words + parameters.contexts, tuple(position.losses), resumed
+
+
+def _order(number: int, seed: int, epoch: int) -> Any:
+    """Return the epoch's order of entries, in as few bytes as will do."""
+    order = np.arange(number, dtype=np.int32 if number < 2**31 else np.int64)
+    stream(seed, f"glove epoch {epoch}").shuffle(order)
+    return order
+
+
+def _chunks(order: Any, done: int, size: int) -> Iterator[Any]:
+    return (order[start : start + size] for start in range(done, len(order), size))
+
+
+def _update(order: Any, entries: Entries, parameters: Parameters, x_max: float, alpha: float, lr: float) -> float:
+    return float(sweep()(order, entries, parameters, np.float32(x_max), np.float32(alpha), np.float32(lr)))
+
+
+class _Saver:
+    """Writes checkpoints, not more often than is worth the time."""
+
+    def __init__(self, path: Path | None, settings: Settings, parameters: Parameters) -> None:
+        self._path, self._settings, self._parameters = path, settings, parameters
+        self._saved, self._took = time.monotonic(), 0.0
+
+    def inside(self, position: Position) -> None:
+        """Save in the middle of an epoch, where the last time is long ago."""
+        if time.monotonic() - self._saved >= _SECONDS:
+            self._save(position)
+
+    def after(self, position: Position, *, last: bool) -> None:
+        """Save after an epoch; after the last one always, for the case that the vectors cannot be written."""
+        if last or self._took <= _SHARE * (time.monotonic() - self._saved):
+            self._save(position)
+
+    def _save(self, position: Position) -> None:
+        if self._path is not None:
+            started = time.monotonic()
+            checkpoints.save(self._path, self._settings, self._parameters, position)
+            self._saved = time.monotonic()
+            self._took = self._saved - started

@@ -1,0 +1,249 @@
+"""The model's operations as single CUDA kernels with their gradients; `layers` has each in plain torch.
+
+Attention is in `attending`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from embinit.models.dropout import Dropout
+from embinit.models.packing import Layout
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: Of a norm's backward pass, so many rows are added up by one program.
+_ROWS = 16
+
+
+def usable(values: Tensor) -> bool:
+    """Return whether the kernels serve here: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
+    return values.is_cuda and _installed() and not os.environ.get("EMBINIT_PLAIN")
+
+
+@cache
+def _installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+@cache
+def _kernels() -> ModuleType:
+    from embinit.models.kernels import elementwise
+
+    return elementwise
+
+
+def power(count: int) -> int:
+    """Return the power of two that has room for so many."""
+    return 1 << (count - 1).bit_length()
+
+
+class _Embed(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout,
+        name: str,
+    ) -> Tensor:  # fmt: skip
+        members, rows, dim = table.shape
+        own, drop = dropout.own32(name), dropout.rate > 0
+        out = table.new_empty(members, ids.shape[1], dim)
+        _kernels().embed_forward[(ids.numel(),)](
+            out, table, ids, place.position, added if added is not None else table, own, ids.shape[1], rows, scale,
+            dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim), ADDED=added is not None, DROP=drop,
+        )  # fmt: skip
+        ctx.save_for_backward(ids, place.real, own)
+        ctx.settings = (table.shape, scale, dropout.threshold, dropout.scale, drop)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        ids, real, own = ctx.saved_tensors
+        (members, rows, dim), scale, threshold, keep, drop = ctx.settings
+        result = torch.zeros(members, rows, dim, device=grad.device)
+        _kernels().embed_backward[(ids.numel(),)](
+            result, grad.contiguous(), ids, real, own, ids.shape[1], rows, scale, threshold, keep, D=dim,
+            BLOCK=power(dim), DROP=drop,
+        )  # fmt: skip
+        return result, None, None, None, None, None, None
+
+
+def embed(
+    table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout, name: str
+) -> Tensor:
+    """Return rows of the table (members, rows, dim), scaled, with positions of the `added` table, some dropped."""
+    out: Tensor = _Embed.apply(table, ids, place, added, scale, dropout, name)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
+        dropout: Dropout, name: str, dtype: torch.dtype,
+    ) -> Tensor:  # fmt: skip
+        members, room, dim = values.shape
+        values = values.contiguous()
+        change = change.contiguous() if change is not None else None
+        drop = change is not None and dropout.rate > 0
+        own = dropout.own32(name) if drop else weight
+        out = torch.empty_like(values, dtype=dtype)
+        mean, rstd = torch.empty(2, members * room, device=values.device)
+        _kernels().norm_forward[(members * room,)](
+            out, mean, rstd, values, _or(change, values), _or(change_bias, bias), weight, bias, own, room,
+            dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim), CHANGE=change is not None, DROP=drop,
+        )  # fmt: skip
+        ctx.save_for_backward(values, change, change_bias, weight, own, mean, rstd)
+        ctx.settings = (dropout.threshold, dropout.scale, drop)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        values, change, change_bias, weight, own, mean, rstd = ctx.saved_tensors
+        threshold, keep, drop = ctx.settings
+        members, room, dim = values.shape
+        sums = torch.zeros(3, members, dim, device=grad.device)
+        values_grad = torch.empty_like(values)
+        change_grad = torch.empty_like(change) if change is not None else None
+        _kernels().norm_backward[(members, -(-room // _ROWS))](
+            values_grad, _or(change_grad, values_grad), sums[0], sums[1], sums[2], grad.contiguous(), values,
+            _or(change, values), _or(change_bias, weight), weight, mean, rstd, own, room, threshold, keep, D=dim,
+            BLOCK=power(dim), ROWS=_ROWS, CHANGE=change is not None, DROP=drop,
+        )  # fmt: skip
+        return values_grad, change_grad, sums[2] if change is not None else None, sums[0], sums[1], None, None, None
+
+
+def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
+    """Return a tensor, or another that a kernel is given in its place and does not read."""
+    return other if tensor is None else tensor
+
+
+def norm(
+    values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
+    dropout: Dropout, name: str, dtype: torch.dtype,
+) -> Tensor:  # fmt: skip
+    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers."""
+    out: Tensor = _Norm.apply(values, change, change_bias, weight, bias, dropout, name, dtype)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Relu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
+        members, room, dim = values.shape
+        values = values.contiguous()
+        out = torch.empty_like(values)
+        _kernels().relu_forward[(members * room,)](
+            out, values, bias, dropout.own32(name), room, dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim),
+            DROP=dropout.rate > 0,
+        )  # fmt: skip
+        ctx.save_for_backward(out)
+        ctx.keep = dropout.scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (out,) = ctx.saved_tensors
+        members, room, dim = out.shape
+        result, bias_grad = torch.empty_like(out), torch.zeros(members, dim, device=grad.device)
+        _kernels().relu_backward[(members, -(-room // _ROWS))](
+            result, bias_grad, grad.contiguous(), out, room, ctx.keep, D=dim, BLOCK=power(dim), ROWS=_ROWS
+        )
+        return result, bias_grad, None, None
+
+
+def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
+    """Return the positive part of values and their bias, some of it dropped."""
+    out: Tensor = _Relu.apply(values, bias, dropout, name)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Turn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
+        values = values.contiguous()
+        out = torch.empty_like(values)
+        ctx.save_for_backward(cos, sin)
+        ctx.place = place
+        _turn(out, bias, values, bias, cos, sin, place, back=False)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        cos, sin = ctx.saved_tensors
+        grad = grad.contiguous()
+        result, bias_grad = torch.empty_like(grad), torch.zeros(grad.shape[0], grad.shape[2], device=grad.device)
+        _turn(result, bias_grad, grad, bias_grad, cos, sin, ctx.place, back=True)
+        return result, bias_grad, None, None, None
+
+
+def _turn(
+    out: Tensor, bias_grad: Tensor, values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout, back: bool
+) -> None:
+    members, room, width = values.shape
+    _kernels().turn[(members, -(-room // _ROWS))](
+        out, bias_grad, values, bias, cos, sin, place.position, room, D=width // 3, HEAD=2 * cos.shape[1],
+        BLOCK=power(width), ROWS=_ROWS, BACK=back,
+    )  # fmt: skip
+
+
+def turn(values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
+    """Return queries, keys and values beside each other with their bias, pairs of the first two turned by their position.
+
+    `cos` and `sin` are those of a head's pairs at each position, (length, head / 2).
+    """
+    out: Tensor = _Turn.apply(values, bias, cos, sin, place)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
+        logits, asked, there = logits.contiguous(), asked.contiguous(), there.contiguous()
+        losses, totals = torch.empty_like(asked, dtype=torch.float32), torch.empty_like(asked, dtype=torch.float32)
+        ctx.save_for_backward(logits, bias, totals, asked, there)
+        ctx.smoothing, block = smoothing, min(8192, power(bias.shape[1]))
+        _kernels().entropy_forward[(asked.numel(),)](
+            losses, totals, logits, bias, asked, there, asked.shape[1], logits.shape[-1], smoothing, V=bias.shape[1],
+            BLOCK=block, num_warps=max(1, block // 512),
+        )  # fmt: skip
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        logits, bias, totals, asked, there = ctx.saved_tensors
+        # Nobody reads the logits again: their memory becomes the gradient's.
+        result, block = logits.detach(), min(8192, power(bias.shape[1]))
+        _kernels().entropy_backward[(asked.numel(),)](
+            result, bias, totals, asked, there, grad.contiguous(), asked.shape[1], logits.shape[-1], ctx.smoothing,
+            V=bias.shape[1], BLOCK=block, num_warps=max(1, block // 512),
+        )  # fmt: skip
+        bias_grad = result.sum(dim=1, dtype=torch.float32)[:, : bias.shape[1]]
+        return result, bias_grad, None, None, None
+
+
+def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
+    """Return the loss of each place, 0 where nothing was asked; the gradient is written over the logits.
+
+    Logits come without their bias, and may be wider than it: what is beyond is not looked at.
+    """
+    out: Tensor = _Entropy.apply(logits, bias, asked, there, smoothing)  # type: ignore[no-untyped-call]
+    return out
+
+
+def adam(
+    weight: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor,
+    betas: tuple[float, float], epsilon: float,
+) -> None:  # fmt: skip
+    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device."""
+    block, logs = 2048, map(math.log, betas)
+    _kernels().adam[(-(-weight.numel() // block),)](
+        weight.detach(), grad, first, second, step, rate, weight.numel(), *betas, *logs, epsilon, BLOCK=block
+    )

@@ -1,0 +1,1 @@
+"""From finished runs to the numbers and answers of a report."""

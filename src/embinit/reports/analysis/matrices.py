@@ -1,0 +1,52 @@
+"""Embedding matrices at the start of training: how wide, and how much of them the source had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from embinit.experiments.experiment import Block
+from embinit.experiments.runs.result import Result
+from embinit.reports.analysis import published
+from embinit.reports.analysis.curves import ratio
+from embinit.reports.analysis.rows import Results, finished, grouped
+from embinit.reports.model import Row, Shape
+
+#: The sides that Tables 2 and 8 are about.
+_ENCODERS = ("source", "text")
+
+
+def shapes(block: Block, rows: Sequence[Row], results: Results) -> tuple[Shape, ...]:
+    """Return each series' matrices, side by side, from its lowest seed that is there; a sweep's at every place of it."""
+    made: dict[tuple[str, str], Shape] = {}
+    runs_of = grouped(block)
+    for row in rows:
+        for result in finished(runs_of[row.axes], results)[:1]:
+            for side, matrix in result.matrices.items():
+                made.setdefault(
+                    (row.label if block.sweep else row.series, side), _shape(block, row, result, side, matrix)
+                )
+    return tuple(made.values())
+
+
+def _shape(block: Block, row: Row, result: Result, side: str, matrix: dict[str, Any]) -> Shape:
+    histogram = matrix.get("histogram") or {"counts": (), "edges": ()}
+    coverage = matrix.get("coverage") or {}
+    return Shape(
+        series=row.series,
+        label=row.series if row.setting and not block.sweep else row.label,
+        side=side,
+        rows=int(matrix["rows"]),
+        dim=int(matrix["dim"]),
+        mean=float(matrix["mean"]),
+        std=float(matrix["std"]),
+        min=float(matrix["min"]),
+        max=float(matrix["max"]),
+        ratio=ratio(result, float(matrix["std"]), int(matrix["dim"])),
+        counts=tuple(int(count) for count in histogram["counts"]),
+        edges=tuple(float(edge) for edge in histogram["edges"]),
+        types=coverage.get("types"),
+        tokens=coverage.get("tokens"),
+        kinds={str(kind): int(count) for kind, count in (matrix.get("kinds") or {}).items()},
+        paper=published.spread(block.paper, published.recipe_of(row.axes)) if side in _ENCODERS else None,
+    )

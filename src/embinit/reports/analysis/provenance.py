@@ -1,0 +1,119 @@
+"""What it takes to run an experiment again: settings, versions, devices, time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from embinit.experiments.experiment import Block, Experiment
+from embinit.experiments.runs.result import Result
+from embinit.experiments.spec import Spec
+from embinit.reports.analysis.rows import Results
+from embinit.reports.model import Cost
+
+
+def settings(block: Block, results: Results) -> dict[str, str]:
+    """Return what all runs of a block have in common, as text, by dotted name; those that were run, if any were."""
+    planned = [one.spec for one in block.runs]
+    flat = [_flat(spec) for spec in [results[spec.key].spec for spec in planned if spec.key in results] or planned]
+    if not flat:
+        return {}
+    shared = {name: value for name, value in flat[0].items() if all(other.get(name) == value for other in flat[1:])}
+    return {name: value for name, value in shared.items() if value != ""}
+
+
+def _flat(spec: Spec) -> dict[str, str]:
+    content = spec.as_json()
+    pairs: list[tuple[str, Any]] = [(f"task.{name}", value) for name, value in content["task"].items()]
+    pairs += [(f"{side}.{name}", value) for side, fields in content["sides"].items() for name, value in fields.items()]
+    pairs += [(f"{group}.{name}", value) for group in ("model", "training") for name, value in content[group].items()]
+    return {name: _text(value)[:16] if name.endswith((".data", ".rows")) else _text(value) for name, value in pairs}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "by default"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def cost(experiment: Experiment, results: Results) -> Cost:
+    """Return what the runs took in all; one that several blocks show counts once."""
+    keys = {
+        planned.spec.key: None
+        for block in experiment.blocks
+        for planned in block.runs
+        if not block.missing or planned.spec.key in results
+    }
+    done = [results[key] for key in keys if key in results]
+    return Cost(
+        runs=len(done),
+        planned=len(keys),
+        seconds=sum(_seconds(result) for result in done),
+        shares={result.key: round(_seconds(result), 3) for result in done},
+        devices=_distinct(result.run.get("device") for result in done),
+        versions=_versions(done),
+        expected=experiment.cost,
+        commits=_distinct(result.run.get("commit") for result in done),
+        finished=max((str(result.run.get("finished") or "") for result in done), default=""),
+        spans={result.key: found for result in done if (found := _span(result)) is not None},
+    )
+
+
+def busy(costs: Iterable[Cost]) -> float:
+    """Return for how many seconds devices were at work on runs: what ran at the same time on one device counts once.
+
+    Members of one batch have one span, and processes that share a card have spans that overlap. A run whose time is not
+    known counts with its share.
+    """
+    spans: dict[str, tuple[str, float, float]] = {}
+    rest: dict[str, float] = {}
+    for cost in costs:
+        spans |= cost.spans
+        rest |= {key: seconds for key, seconds in cost.shares.items() if key not in cost.spans}
+    total = sum(seconds for key, seconds in rest.items() if key not in spans)
+    reached: dict[str, float] = {}
+    for device, begin, end in sorted(spans.values()):
+        total += max(0.0, end - max(begin, reached.get(device, begin)))
+        reached[device] = max(end, reached.get(device, end))
+    return total
+
+
+def _span(result: Result) -> tuple[str, float, float] | None:
+    seconds = float(result.run.get("seconds") or 0)
+    try:
+        end = datetime.fromisoformat(str(result.run.get("finished") or ""))
+    except ValueError:
+        return None
+    at = (end if end.tzinfo else end.replace(tzinfo=UTC)).timestamp()
+    return str(result.run.get("device") or ""), at - seconds, at
+
+
+def _seconds(result: Result) -> float:
+    """Return a run's share of the time that it and those beside it took."""
+    return float(result.run.get("seconds") or 0) / max(1, int(result.run.get("members") or 1))
+
+
+def _distinct(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(value) for value in values if value))
+
+
+def _versions(done: Sequence[Result]) -> dict[str, str]:
+    found: dict[str, dict[str, None]] = {}
+    for result in done:
+        for name, version in (result.run.get("versions") or {}).items():
+            found.setdefault(str(name), {})[str(version)] = None
+    return {name: ", ".join(versions) for name, versions in sorted(found.items())}
+
+
+def signatures(results: Iterable[Result]) -> dict[str, str]:
+    """Return how each score was computed; several ways are all said."""
+    found: dict[str, dict[str, None]] = {}
+    for result in results:
+        for name, signature in result.signatures.items():
+            found.setdefault(name, {})[signature] = None
+    return {name: "; ".join(ways) for name, ways in found.items()}

@@ -1,0 +1,147 @@
+"""The paper's numbers, as data, and how ours lie beside them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from embinit.experiments.spec import Spec
+from embinit.reports.model import Beside, Statistic
+
+#: Tables 1 and 7 are one: the second adds a row to blocks of the first. Figure 1 is drawn from runs like Table 1's.
+_SCORES = ("1", "7")
+#: The scores that the paper has.
+SCORES = ("bleu", "accuracy")
+_DISTRIBUTIONS = ("2", "8")
+_NAMES = {"mbert": "bert", "mt5": "t5"}
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """Return every table of the paper, as `paper.toml` has it."""
+    return tomllib.loads(resources.files("embinit.reports.analysis").joinpath("published.toml").read_text("utf-8"))
+
+
+def recipe_of(axes: Sequence[tuple[str, str]]) -> str:
+    """Return the recipe that a row's axes name; empty where there is none, or where the two sides differ."""
+    recipes = {value for axis, value in axes if is_recipe(axis)}
+    return recipes.pop() if len(recipes) == 1 else ""
+
+
+def is_recipe(axis: str) -> bool:
+    """Return whether an axis is `recipe`, or one side's: `decoder.recipe`."""
+    return axis.rpartition(".")[2] == "recipe"
+
+
+def value(
+    paper: Sequence[str], axes: Sequence[tuple[str, str]], split: str = "", spec: Spec | None = None
+) -> dict[str, Any] | None:
+    """Return what the paper prints for a row of the block that it calls `paper`: table, mean, std, epoch, loss; or None.
+
+    `paper` is (table, task, embedding), in whatever spelling: ("Table 1", "SST-2", "mBERT"). `axes` are those on which
+    the block's rows differ, `split` tells MNLI's two, `spec` what no axis says.
+    """
+    if not paper:
+        return None
+    table, task, embedding = called(paper)
+    recipe = recipe_of(axes) or (_recipe_of(spec) if spec is not None else "")
+    others = {axis: text for axis, text in axes if not is_recipe(axis)}
+    if table == "3":
+        return _table3(recipe, others, spec)
+    if others:
+        return None
+    for number in _SCORES:
+        for block in tables()[f"table{number}"]:
+            # `iwslt2017_test` is the test of a data set that is scored beside another's.
+            right = split in ("", block["split"]) or split.endswith(f"_{block['split']}")
+            if right and (block["task"], block["embedding"]) == (task, embedding) and recipe in block["rows"]:
+                return {"table": f"Table {number}", **block["rows"][recipe]}
+    return None
+
+
+def _recipe_of(spec: Spec) -> str:
+    recipes = {side.recipe for _, side in spec.sides}
+    return recipes.pop() if len(recipes) == 1 else ""
+
+
+def _table3(recipe: str, settings: dict[str, str], spec: Spec | None) -> dict[str, Any] | None:
+    training, model = (dict(spec.training), dict(spec.model)) if spec is not None else ({}, {})
+    frozen = settings.pop("training.frozen_epochs", str(training.get("frozen_epochs", 0)))
+    positions = settings.pop("model.positions", str(model.get("positions", "sinusoidal")))
+    if settings or frozen not in ("0", "-1") or positions not in ("none", "sinusoidal"):
+        return None
+    wanted = {"recipe": recipe, "trained": frozen == "0", "positions": positions == "sinusoidal"}
+    for row in tables()["table3"]:
+        if all(row[name] == text for name, text in wanted.items()):
+            return {"table": "Table 3", **{name: row[name] for name in ("mean", "std", "epoch", "loss")}}
+    return None
+
+
+def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
+    """Return min, max, mean and σ that Tables 2, 6 and 8 print for the encoder's matrix; a shuffled one has its source's."""
+    if not paper:
+        return None
+    table, task, embedding = called(paper)
+    recipe = "pretrained" if recipe == "pretrained_shuffled" else recipe
+    if table == "6":
+        found = [row for row in tables()["table6"] if row["name"] == recipe and not row["scaled"]]
+        return found[0] if found else None
+    for number in _DISTRIBUTIONS:
+        for block in tables()[f"table{number}"]:
+            if block["task"] == task and block["embedding"] == embedding and recipe in block["rows"]:
+                return dict(block["rows"][recipe])
+    return None
+
+
+def spread(paper: Sequence[str], recipe: str) -> float | None:
+    """Return the σ that the paper prints for the encoder's matrix."""
+    found = distribution(paper, recipe)
+    return None if found is None else float(found["std"])
+
+
+def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
+    """Return whether a score is one like the paper's: by a model of all its data and, if it is BLEU, over its tokens."""
+    if not paper:
+        return False
+    _, task, embedding = called(paper)
+    if task != _plain(spec.task.name) or spec.task.rows is not None:
+        return False
+    names = tables()["tokenizers"].get(embedding, ())
+    return score != "bleu" or any(name in spec.task.tokenizer.lower() for name in names)
+
+
+def beside(printed: dict[str, Any] | None, ours: Statistic | None, same: bool = True) -> Beside | None:
+    """Return the paper's number beside ours: within noise means that our interval reaches its mean ± σ.
+
+    Where it is not the `same` kind of number, there is no difference to speak of.
+    """
+    if printed is None:
+        return None
+    mean, std = float(printed["mean"]), float(printed["std"])
+    within = None
+    if same and ours is not None and ours.low is not None and ours.high is not None:
+        within = ours.low <= mean + std and mean - std <= ours.high
+    return Beside(
+        table=printed["table"],
+        mean=mean,
+        std=std,
+        epoch=printed.get("epoch"),
+        difference=ours.mean - mean if same and ours is not None else None,
+        within=within,
+        loss=printed.get("loss"),
+    )
+
+
+def called(paper: Sequence[str]) -> tuple[str, str, str]:
+    """Return table, task and embedding of a block in one spelling: `1`, `multi30k`, `t5`."""
+    plain = [_plain(word) for word in paper]
+    table, task, embedding = (*plain, "", "", "")[:3]
+    return table.removeprefix("table"), task, _NAMES.get(embedding, embedding)
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", word.lower())

@@ -1,0 +1,78 @@
+"""Decoded sentences side by side: the same few of the test set, as each recipe's model put them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from embinit.experiments.experiment import Block
+from embinit.experiments.spec import Spec
+from embinit.reports.analysis.rows import Results, finished, grouped
+from embinit.reports.model import Example, Row
+
+
+def _as_it_is(said: str) -> str:
+    return said
+
+
+@dataclass(frozen=True)
+class Known:
+    """The sentences of a split: sources, references, and how outputs are made readable (pieces put together)."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    readable: Callable[[str], str] = _as_it_is
+
+
+#: Gives what is known of a run's split; None where it is not at hand.
+Texts = Callable[[Spec, str], Known | None]
+
+_SHOWN = 5
+#: Rows that fit side by side.
+_ROWS = 6
+
+
+def no_texts(spec: Spec, split: str) -> None:
+    """Return nothing: where the data set is not at hand, examples have outputs alone."""
+
+
+def examples(block: Block, rows: Sequence[Row], results: Results, texts: Texts = no_texts) -> tuple[Example, ...]:
+    """Return a few sentences, evenly spaced among those that not all models put the same way; none are picked by hand.
+
+    Each row of the first setting shows its lowest seed. Labels without their text tell nothing, so a classification needs
+    `texts`.
+    """
+    outputs: dict[str, list[str]] = {}
+    spec = None
+    runs_of = grouped(block)
+    for row in rows:
+        if row.setting != rows[0].setting or len(outputs) == _ROWS:
+            continue
+        for result in finished(runs_of[row.axes], results):
+            if block.split in result.outputs:
+                outputs[row.series] = result.outputs[block.split]
+                spec = spec or result.spec
+                break
+    if spec is None:
+        return ()
+    known = texts(spec, block.split)
+    if known is None and len(spec.sides) == 1:
+        return ()
+    known = known or Known((), ())
+    count = min(len(lines) for lines in outputs.values())
+    differ = [i for i in range(count) if len({lines[i] for lines in outputs.values()}) > 1]
+    return tuple(
+        Example(
+            number=i + 1,
+            source=known.sources[i] if i < len(known.sources) else "",
+            reference=known.references[i] if i < len(known.references) else "",
+            outputs={name: known.readable(lines[i]) for name, lines in outputs.items()},
+        )
+        for i in _spaced(differ)
+    )
+
+
+def _spaced(places: list[int]) -> list[int]:
+    if len(places) <= _SHOWN:
+        return places
+    return [places[(2 * k + 1) * len(places) // (2 * _SHOWN)] for k in range(_SHOWN)]

@@ -1,0 +1,141 @@
+"""What size costs: how each line of a sweep over scale changes from its smallest rows to its largest, seed by seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from embinit.format import NONE, compact, interval, listed, signed
+from embinit.reports.model import Cell, Metric, Part, Row, Table
+from embinit.statistics import Pooled, pooled
+
+#: How many lines a sentence names.
+_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Fall:
+    """One line of a sweep, between the two ends that all its lines are held against."""
+
+    line: str
+    #: the recipe, or whatever else is compared in the block
+    series: str
+    #: by how much the score changes from the smallest rows to the largest; its interval has the σ of all lines
+    change: Pooled
+    #: that change against the first line's of its series, or of all where each line has a series of its own, by the seeds
+    #: that both have; None for the first itself
+    beside: Pooled | None
+
+
+def falls(part: Part) -> list[Fall]:
+    """Return the change of every line that has both ends of a sweep over scale; none for another sweep."""
+    found = _moved(part)
+    if not found:
+        return []
+    firsts = _firsts(found)
+    changes = pooled([list(moved.values()) for _, moved in found.values()])
+    against = {
+        name: [change - base[seed] for seed, change in moved.items() if seed in base]
+        for name, (_, moved) in found.items()
+        if (base := found[firsts[name]][1]) is not moved
+    }
+    against = {name: values for name, values in against.items() if values}
+    beside = dict(zip(against, pooled(list(against.values())), strict=True))
+    return [
+        Fall(name, series, change, beside.get(name))
+        for (name, (series, _)), change in zip(found.items(), changes, strict=True)
+    ]
+
+
+def _firsts(found: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
+    """Return for each line the one that it is held against."""
+    first: dict[str, str] = {}
+    for name, (series, _) in found.items():
+        first.setdefault(series, name)
+    alone = len(first) == len(found)
+    return {name: next(iter(found)) if alone else first[series] for name, (series, _) in found.items()}
+
+
+def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
+    """Return line -> its series, and seed -> the change of its score from one end to the other."""
+    ends = _ends(part)
+    if ends is None or part.sweep is None:
+        return {}
+    by_label = {row.label: row for row in part.rows}
+    made = {}
+    for name, line in part.sweep.lines.items():
+        rows: dict[float, Row] = {point.x: by_label[point.label] for point in line}
+        if all(end in rows for end in ends):
+            small, large = (rows[end].scores for end in ends)
+            moved = {seed: score - small[seed] for seed, score in large.items() if seed in small}
+            if moved:
+                made[name] = (rows[ends[0]].series, moved)
+    return made
+
+
+def _ends(part: Part) -> tuple[float, float] | None:
+    """Return the smallest and the largest place of a sweep over scale."""
+    if part.sweep is None or part.sweep.name != "scale":
+        return None
+    places = {point.x for line in part.sweep.lines.values() for point in line}
+    return (min(places), max(places)) if len(places) > 1 else None
+
+
+def fall_sentence(parts: Sequence[Part], series: str) -> str:
+    """Return what size costs the lines of one series, each once: `random from 0.1 to 30: −11.7 BLEU [−12.3, −11.0] with …`.
+
+    Lines are named by what sets them apart in their block, and by their block where nothing does or another has that name
+    too. Empty where there is no sweep over scale.
+    """
+    spans: dict[str, dict[tuple[float, int], tuple[str, Fall, Part]]] = {}
+    for part in parts:
+        ends = _ends(part)
+        for one in falls(part):
+            if ends is not None and one.series == series:
+                span = f"{compact(ends[0])} to {compact(ends[1])}"
+                # One line may stand in several blocks; its first name serves.
+                known = spans.setdefault(span, {})
+                known.setdefault((one.change.mean, one.change.n), (_apart(one), one, part))
+    return "; ".join(f"{series} from {span}: {_each(list(found.values()), series)}" for span, found in spans.items())
+
+
+def _each(found: Sequence[tuple[str, Fall, Part]], series: str) -> str:
+    names = Counter(name for name, _, _ in found)
+
+    def own(name: str, part: Part) -> str:
+        if name == series:
+            return part.name
+        return f"{part.name}, {name}" if names[name] > 1 else name
+
+    return listed([f"{told(one.change, part.metric)} ({own(name, part)})" for name, one, part in found[:_NAMED]])
+
+
+def _apart(one: Fall) -> str:
+    """Return a line's name without that of its series."""
+    return one.line.replace(f" · {one.series}", "")
+
+
+def fall_table(part: Part) -> Table | None:
+    """Return each line's change, and that against the first line's; None where there are no two lines to compare."""
+    ends, found = _ends(part), falls(part)
+    if ends is None or len(found) < 2:
+        return None
+    span = f"from {compact(ends[0])} to {compact(ends[1])}"
+    rows = tuple(
+        (
+            Cell(one.line),
+            Cell(told(one.change, part.metric)),
+            Cell(NONE if one.beside is None else told(one.beside, part.metric)),
+        )
+        for one in found
+    )
+    caption = f"What size costs, {span}: paired by seed; the 95 % intervals have one σ, that within all these lines"
+    alone = len({one.series for one in found}) == len(found)
+    return Table(caption, ("", span, f"against {found[0].line if alone else _apart(found[0])}"), rows)
+
+
+def told(found: Pooled, metric: Metric) -> str:
+    """Return `−11.7 BLEU [−12.3, −11.0]`, without an interval where there is none."""
+    spread = f" {interval(found.low, found.high, metric.digits, sign=True)}" if found.low is not None else ""
+    return f"{signed(found.mean, metric.digits)} {metric.unit}{spread}"

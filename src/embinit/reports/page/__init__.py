@@ -1,5 +1,0 @@
-"""The report as one self-contained HTML page: no network, no library, works from disk."""
-
-from embinit.reports.page.page import page
-
-__all__ = ["page"]

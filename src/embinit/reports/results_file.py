@@ -1,0 +1,271 @@
+"""An experiment with its results as one small JSON file, to be committed; and back, into the same report.
+
+Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, for sweeps without their
+histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one; those of a row
+tell their settings by what differs from its first.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError
+from embinit.experiments.experiment import Baseline, Block, Experiment, Planned
+from embinit.experiments.runs import length_buckets
+from embinit.experiments.runs.result import Result
+from embinit.experiments.spec import Spec, from_json
+from embinit.files import replacing
+from embinit.reports.analysis.measurements import summarize_measured
+from embinit.reports.analysis.rows import DIGITS, Results, finished, grouped
+from embinit.reports.model import Summary
+from embinit.reports.summarize import summarize
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Compact:
+    """What a file holds."""
+
+    experiment: Experiment
+    results: dict[str, Result]
+    #: what was measured, where the experiment trains nothing
+    measured: dict[str, Any] | None = None
+    #: the experiment's TOML
+    file: str = ""
+
+    def summary(self) -> Summary:
+        """Return the report."""
+        if self.experiment.kind != "training":
+            return summarize_measured(self.experiment, self.measured, self.file)
+        return summarize(self.experiment, self.results, shown={}, file=self.file)
+
+
+def write_compact(experiment: Experiment, results: Results, path: Path, file: str = "") -> None:
+    """Write an experiment and what is there of its results; `file` is its TOML, for the commands.
+
+    No sentence of the data, and none that a model made of it, is written: results may be published where data may not.
+    """
+    with replacing(path) as out:
+        out.write(_written(_content(experiment, results, file)).encode())
+
+
+def write_measured(experiment: Experiment, measured: dict[str, Any] | None, path: Path, file: str = "") -> None:
+    """Write an experiment that trains nothing, and what was measured; histograms stay behind."""
+    blocks = [{key: value for key, value in asdict(block).items() if key != "runs"} for block in experiment.blocks]
+    head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
+    content = {
+        "embinit results": FORMAT,
+        "file": file,
+        "experiment": head,
+        "makers": [],
+        "signatures": [],
+        "measured": _rounded(_without_histograms(measured)),
+        "blocks": [{**block, "base": {}, "runs": []} for block in blocks],
+    }
+    with replacing(path) as out:
+        out.write(_written(content).encode())
+
+
+def _without_histograms(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_histograms(inner) for key, inner in value.items() if key != "histogram"}
+    return [_without_histograms(inner) for inner in value] if isinstance(value, list) else value
+
+
+def read_compact(path: Path) -> Compact:
+    """Return the experiment and results of a file that `write_compact` wrote."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if not isinstance(content, dict) or content.get("embinit results") != FORMAT:
+            raise EmbinitError(f"{path} holds no results of an experiment, or of another version of the format")
+        return _read(content)
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise EmbinitError(f"{path} is damaged: {type(error).__name__} {error}") from None
+    except ValueError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"{path} is no JSON: {error}") from None
+
+
+def _content(experiment: Experiment, results: Results, file: str) -> dict[str, Any]:
+    makers = _Pool()
+    signatures = _Pool()
+    blocks = []
+    for block in experiment.blocks:
+        first = {id(done[0]) for runs in grouped(block).values() if (done := finished(runs, results))}
+        specs = [_spec(planned, results).as_json() for planned in block.runs]
+        base = specs[0] if specs else {}
+        made, rows_begin = [], dict[tuple[tuple[str, str], ...], int]()
+        for number, (planned, spec) in enumerate(zip(block.runs, specs, strict=True)):
+            like = rows_begin.setdefault(planned.axes, number)
+            line: dict[str, Any] = (
+                {"axes": dict(planned.axes), "spec": _changes(base, spec)}
+                if like == number
+                else {"like": like, "spec": _changes(specs[like], spec)}
+            )
+            result = results.get(planned.spec.key)
+            if result is not None:
+                # A sweep has a chart of its scores, and none of its matrices.
+                matrices = _without_histograms(result.matrices) if block.sweep else result.matrices
+                line |= _result(result, matrices if id(result) in first else {}, makers, signatures)
+            made.append(line)
+        about = {key: value for key, value in asdict(block).items() if key != "runs"}
+        blocks.append({**about, "base": base, "runs": made})
+    head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
+    return {
+        "embinit results": FORMAT,
+        "file": file,
+        "experiment": head,
+        "makers": makers.values,
+        "signatures": signatures.values,
+        "blocks": blocks,
+    }
+
+
+class _Pool:
+    """Values that many runs share, each kept once."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def place(self, value: Any) -> int:
+        """Return where the value is kept."""
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)
+
+
+def _spec(planned: Planned, results: Results) -> Spec:
+    """Return the spec that was run, which knows its data's fingerprints; else the one that is planned."""
+    result = results.get(planned.spec.key)
+    return planned.spec if result is None else result.spec
+
+
+def _result(result: Result, matrices: dict[str, Any], makers: _Pool, signatures: _Pool) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for record in result.history for name in record))
+    run = {key: value for key, value in result.run.items() if key in ("device", "versions", "commit")}
+    return {
+        "scores": result.scores,
+        **({"lengths": _rounded(length_buckets.as_json(result.lengths))} if result.lengths else {}),
+        "best_epoch": result.best_epoch,
+        **({"diverged": True} if result.diverged else {}),
+        "history": {name: [_rounded(record.get(name)) for record in result.history] for name in names},
+        **({"matrices": _rounded(matrices)} if matrices else {}),
+        "signatures": signatures.place(result.signatures),
+        "maker": makers.place(run),
+        "seconds": _rounded(float(result.run.get("seconds") or 0)),
+        "members": result.run.get("members", 1),
+        "finished": result.run.get("finished", ""),
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _changes(base: Any, value: Any, place: str = "") -> dict[str, Any]:
+    """Return where a JSON value differs from another, by path; / parts names."""
+    if isinstance(base, dict) and isinstance(value, dict) and base.keys() == value.keys():
+        found: dict[str, Any] = {}
+        for key in value:
+            found |= _changes(base[key], value[key], f"{place}/{key}" if place else key)
+        return found
+    return {} if base == value else {place: value}
+
+
+def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(json.dumps(base))
+    for place, value in changes.items():
+        if not place:
+            return dict(value)
+        *parents, last = place.split("/")
+        inner = made
+        for name in parents:
+            inner = inner[name]
+        inner[last] = value
+    return made
+
+
+def _read(content: dict[str, Any]) -> Compact:
+    blocks, results = [], {}
+    for one in content["blocks"]:
+        runs: list[Planned] = []
+        for line in one["runs"]:
+            # A run that is like an earlier one has its axes, and is told by what differs from it.
+            first = runs[line["like"]] if "like" in line else None
+            spec = from_json(_changed(one["base"] if first is None else first.spec.as_json(), line["spec"]))
+            axes = (
+                tuple((str(axis), str(value)) for axis, value in line["axes"].items()) if first is None else first.axes
+            )
+            runs.append(Planned(spec, axes))
+            if "scores" in line:
+                results[spec.key] = _read_result(spec, line, content)
+        blocks.append(
+            Block(
+                name=one["name"],
+                runs=tuple(runs),
+                score=one["score"],
+                split=one["split"],
+                paper=tuple(one["paper"]),
+                sources=tuple((name, about) for name, about in one["sources"]),
+                missing=one["missing"],
+                sweep=one["sweep"],
+                candidate=tuple((axis, value) for axis, value in one.get("candidate", ())),
+            )
+        )
+    head = content["experiment"]
+    against = tuple(
+        Baseline(one["recipe"], tuple((axis, value) for axis, value in one["at"])) for one in head.get("against", ())
+    )
+    asked = Experiment(**{**head, "notes": tuple(head["notes"]), "against": against, "blocks": tuple(blocks)})
+    return Compact(asked, results, content.get("measured"), content["file"])
+
+
+def _read_result(spec: Spec, line: dict[str, Any], content: dict[str, Any]) -> Result:
+    columns = line["history"]
+    epochs = max((len(column) for column in columns.values()), default=0)
+    maker = content["makers"][line["maker"]]
+    return Result(
+        spec=spec,
+        history=[{name: column[epoch] for name, column in columns.items()} for epoch in range(epochs)],
+        best_epoch=line["best_epoch"],
+        diverged=line.get("diverged", False),
+        scores=line["scores"],
+        signatures=content["signatures"][line["signatures"]],
+        matrices=line.get("matrices", {}),
+        outputs={},
+        run={**maker, **{key: line[key] for key in ("seconds", "members", "finished")}},
+        lengths=length_buckets.from_json(line.get("lengths", {})),
+    )
+
+
+def _written(content: dict[str, Any]) -> str:
+    """Return JSON with a line for each run, and for each other entry."""
+    lines = []
+    for key, value in content.items():
+        if key == "blocks":
+            inner = ",\n".join(_block(block) for block in value)
+            lines.append(f'"blocks": [\n{inner}\n]')
+        else:
+            lines.append(f"{json.dumps(key)}: {_json(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _block(block: dict[str, Any]) -> str:
+    about = {key: value for key, value in block.items() if key != "runs"}
+    runs = ",\n".join(_json(line) for line in block["runs"])
+    return f'{_json(about)[:-1]}, "runs": [\n{runs}\n]}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,145 @@
+"""From an experiment and its results to a report: every number and sentence that the writers show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
+
+from embinit.experiments.experiment import Block, Experiment
+from embinit.recipes.recipe import named
+from embinit.reports import metrics
+from embinit.reports.analysis import provenance
+from embinit.reports.analysis.answers import answer, block_answer, block_notes, caveats
+from embinit.reports.analysis.curves import NUMBER, curves, sweep
+from embinit.reports.analysis.matrices import shapes
+from embinit.reports.analysis.published import recipe_of
+from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
+from embinit.reports.analysis.samples import Texts, examples, no_texts
+from embinit.reports.analysis.selection import choices, is_choosing, with_named
+from embinit.reports.model import Example, Metric, Part, Row, Summary
+
+
+def summarize(
+    experiment: Experiment,
+    results: Results,
+    *,
+    texts: Texts = no_texts,
+    shown: Mapping[str, tuple[Example, ...]] | None = None,
+    file: str = "",
+) -> Summary:
+    """Return the report of an experiment from results by their keys; `file` is its TOML, for the commands.
+
+    `shown` gives the examples by block where outputs are no longer at hand (`compact.py`).
+    """
+    found = [rows(block, results, experiment.baselines) for block in experiment.blocks]
+    scores = [metrics.metric(block.score, block.split) for block in experiment.blocks]
+    tables = _judged([block.name for block in experiment.blocks], list(zip(scores, found, strict=True)))
+    parts = tuple(
+        _part(experiment, block, table, results, texts, shown)
+        for block, table in zip(experiment.blocks, tables, strict=True)
+    )
+    chosen = choices(parts)
+    parts = with_named(parts, chosen)
+    file = file or f"experiments/{experiment.name}.toml"
+    return Summary(
+        name=experiment.name,
+        title=experiment.title,
+        question=experiment.question,
+        baseline=experiment.baseline,
+        answer=answer(parts, experiment.baselines, chosen),
+        caveats=caveats(parts),
+        notes=tuple(experiment.notes),
+        recipes=_recipes(experiment),
+        colors=_colors(parts, experiment.baseline),
+        parts=parts,
+        cost=provenance.cost(experiment, results),
+        commands=(f"embinit run {file}", f"embinit report {file}"),
+        file=file,
+        choices=chosen,
+    )
+
+
+def _judged(names: list[str], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:
+    """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
+    made = dict[int, tuple[Row, ...]]()
+    for choosing in (False, True):
+        places = [place for place, name in enumerate(names) if is_choosing(name, names) == choosing]
+        made |= zip(places, judged([tables[place] for place in places]), strict=True)
+    return [made[place] for place in range(len(names))]
+
+
+def _part(
+    experiment: Experiment,
+    block: Block,
+    table: Sequence[Row],
+    results: Results,
+    texts: Texts,
+    shown: Mapping[str, tuple[Example, ...]] | None,
+) -> Part:
+    metric = metrics.metric(block.score, block.split)
+    swept = sweep(block, table, results, experiment.baseline)
+    # Runs that came from elsewhere are shown even where the data to make more of them is not here.
+    # The baseline's alone are not this block's, unless it has no others: random rows need no source, all blocks have them.
+    own = [row for row in table if not row.baseline] or table
+    missing = "" if any(row.scores or row.unscored for row in own) else block.missing
+    done = [result for runs in grouped(block).values() for result in finished(runs, results)]
+    return Part(
+        name=block.name,
+        task=_task(block),
+        metric=metric,
+        missing=missing,
+        paper=block.paper,
+        rows=tuple(table),
+        answer=block_answer(table, metric, experiment.baselines, swept, missing),
+        notes=block_notes(table, swept, block.split),
+        curves=curves(block, table, results),
+        sweep=swept,
+        shapes=shapes(block, table, results),
+        examples=examples(block, table, results, texts) if shown is None else shown.get(block.name, ()),
+        sources=block.sources,
+        signatures=provenance.signatures(done),
+        settings=provenance.settings(block, results),
+        candidate=block.candidate,
+    )
+
+
+def _task(block: Block) -> str:
+    tasks = {planned.spec.task: None for planned in block.runs}
+    return ", ".join(dict.fromkeys(f"{task.name} {task.pair}" if task.pair else task.name for task in tasks))
+
+
+def _recipes(experiment: Experiment) -> dict[str, str]:
+    """Return what each recipe is that appears: in words, or as its steps where it is the file's own."""
+    steps: dict[str, dict[str, None]] = {}
+    for block in experiment.blocks:
+        for planned in block.runs:
+            own = recipe_of(planned.axes)
+            for _, side in planned.spec.sides:
+                name = own if own and own not in named() and own != side.recipe else side.recipe
+                steps.setdefault(name, {})[side.steps or side.recipe] = None
+    found = {}
+    for name, ways in steps.items():
+        if name in named():
+            found[name] = named()[name]["about"]
+        elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
+            found[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
+    return found
+
+
+#: The paper's starts, by the places of their colours; and the places for others, where none of these has them.
+_STARTS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
+_OTHERS = (5, 6, 7, 1, 2, 3, 4)
+
+
+def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
+    """Return every series, the baseline first, with the place of its colour: the paper's starts have their own places.
+
+    The others have what is left; grey, the first place, is a baseline's, and the last to be taken where that has another. A
+    sweep's come last, for its chart has colours of its own.
+    """
+    ordered = sorted(parts, key=lambda part: part.sweep is not None)
+    names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)
+    held = {name: _STARTS.index(name) for name in names if name in _STARTS}
+    places = (*_OTHERS, 0) if baseline in held else (0, *_OTHERS)
+    free = (place for place in chain(places, count(len(places))) if place not in held.values())
+    return {name: held[name] if name in held else next(free) for name in names}

@@ -1,0 +1,1 @@
+"""Write a report as Markdown, LaTeX, CSV, figures or HTML."""

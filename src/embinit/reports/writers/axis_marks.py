@@ -1,0 +1,66 @@
+"""Places on the axis of a sweep over scale that have a name: where Xavier's own rows lie, and a source's as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embinit.diagnosis.basis import basis_of
+from embinit.experiments.experiment import Block
+from embinit.reports.analysis.curves import ratio
+from embinit.reports.analysis.rows import Results, finished, grouped
+from embinit.reports.results_file import Compact
+from embinit.types import xavier_std
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A stretch of the axis; a place where both ends are one."""
+
+    label: str
+    low: float
+    high: float
+
+
+def marks(compacts: Sequence[Compact]) -> dict[tuple[str, str], tuple[Mark, ...]]:
+    """Return the marks of every block of training, by the names of its experiment and its own.
+
+    A source's ratio is known where `inspect`'s verdicts on the same rows are among the files.
+    """
+    raw = _raw(compacts)
+    return {
+        (one.experiment.name, block.name): (*_xavier(block, one.results), *_sources(block, one.results, raw))
+        for one in compacts
+        if one.experiment.kind == "training"
+        for block in one.experiment.blocks
+    }
+
+
+def _raw(compacts: Sequence[Compact]) -> dict[str, tuple[str, float]]:
+    """Return source and ratio by the fingerprint of the rows that were diagnosed."""
+    found = {}
+    for one in compacts:
+        if one.experiment.kind == "verdict":
+            for block in (one.measured or {}).get("blocks", []):
+                for row in block["rows"]:
+                    absorbed = basis_of(row["basis"]).absorbed
+                    if row["rows"] and absorbed is not None:
+                        found[str(row["rows"])] = (str(row["source"]), float(absorbed.ratio))
+    return found
+
+
+def _xavier(block: Block, results: Results) -> tuple[Mark, ...]:
+    done = [result for runs in grouped(block).values() for result in finished(runs, results) if result.matrices]
+    found = {
+        known
+        for result in done
+        for matrix in result.matrices.values()
+        if (known := ratio(result, xavier_std(int(matrix["rows"]), int(matrix["dim"])), int(matrix["dim"]))) is not None
+    }
+    return (Mark("Xavier's own", min(found), max(found)),) if found else ()
+
+
+def _sources(block: Block, results: Results, raw: dict[str, tuple[str, float]]) -> tuple[Mark, ...]:
+    done = [result for runs in grouped(block).values() for result in finished(runs, results)]
+    used = dict.fromkeys(side.rows for result in done for _, side in result.spec.sides if side.rows in raw)
+    return tuple(dict.fromkeys(Mark(f"{raw[rows][0]} as it is", raw[rows][1], raw[rows][1]) for rows in used))

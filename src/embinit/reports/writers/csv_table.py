@@ -1,0 +1,103 @@
+"""A report as CSV: one line a row of a block, and one for each further baseline; every number in full."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from embinit.reports.model import Difference, Part, Row, Summary
+
+COLUMNS = (
+    "experiment",
+    "block",
+    "task",
+    "row",
+    "axes",
+    "score",
+    "split",
+    "mean",
+    "std",
+    "seeds",
+    "planned",
+    "diverged",
+    "low",
+    "high",
+    "interval",
+    "epoch",
+    "best",
+    "baseline",
+    "against",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "pairs",
+    "t_p",
+    "holm_p",
+    "permutation_p",
+    "permutation_floor",
+    "improvement",
+    "verdict",
+    "paper_table",
+    "paper_mean",
+    "paper_std",
+    "paper_difference",
+    "within_noise",
+    "missing",
+)
+
+
+def spreadsheet(summary: Summary) -> str:
+    """Return the report as CSV with a header; text that a spreadsheet would take for a formula begins with a '."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    measured = [(part, part.measured) for part in summary.parts if part.measured is not None]
+    for part, table in measured:
+        writer.writerow(["experiment", "block", *map(_plain, table.header)])
+        for cells in table.rows:
+            writer.writerow([_plain(summary.name), _plain(part.name), *(_plain(str(cell)) for cell in cells)])
+    if measured:
+        return out.getvalue()
+    writer.writerow(COLUMNS)
+    for part in summary.parts:
+        for row in part.rows:
+            for found in (row.difference, *row.also):
+                writer.writerow([_plain(value) for value in _line(summary, part, row, found)])
+    return out.getvalue()
+
+
+def _line(summary: Summary, part: Part, row: Row, found: Difference | None) -> list[Any]:
+    stated, theirs = row.statistic, row.paper
+    return [
+        summary.name,
+        part.name,
+        part.task,
+        row.label,
+        "; ".join(f"{axis}={value}" for axis, value in row.axes),
+        part.metric.name,
+        part.metric.split,
+        *((stated.mean, stated.std) if stated else (None, None)),
+        len(row.scores),
+        row.planned,
+        row.diverged,
+        *((stated.low, stated.high, stated.method) if stated else (None, None, None)),
+        row.epoch,
+        row.best,
+        row.baseline,
+        found.baseline if found else None,
+        *((found.mean, found.low, found.high, found.n, found.t_p, found.holm_p) if found else [None] * 6),
+        *((found.permutation_p, found.floor, found.improvement, found.verdict) if found else [None] * 4),
+        *((theirs.table, theirs.mean, theirs.std, theirs.difference, theirs.within) if theirs else [None] * 5),
+        part.missing,
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        value = " ".join(value.replace("\0", "").split())  # a line of the file stays a line
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value
+    return value

@@ -1,0 +1,282 @@
+"""Static pictures for documents: validation curves with bands (Figure 1), score against scale, and by length."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, closest, require
+from embinit.files import replacing
+from embinit.format import compact
+from embinit.reports.analysis.curves import RATIO
+from embinit.reports.analysis.lengths import ByLength, by_length, length_note
+from embinit.reports.model import Curve, Part, Point, Summary
+from embinit.reports.writers.axis_marks import Mark
+from embinit.reports.writers.completed import is_run
+
+FORMATS = ("svg", "png", "pdf")
+#: Colours that are told apart by those who see red and green alike; the first is the baseline's. As on the page.
+COLORS = ("#55595f", "#0072b2", "#c2410c", "#00805f", "#a8467f", "#8a6a00", "#3b5bdb", "#7a4a2b")
+_DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
+#: Panels, lines of one panel, and lines that share a panel although their settings differ: more is a chart nobody reads.
+_PANELS, _LINES, _SHARED = 8, 16, 4
+#: How a picture's file is named.
+_NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
+_INK = "#8b8f96"
+#: A panel: its title, and what draws into it.
+Panel = tuple[str, Callable[[Any], None]]
+
+
+def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
+    """Return what the pictures of a report are called, NAME-N-KIND, by the number N of their block.
+
+    A kind is `sweep` or else `curves`, and `lengths` where a start does otherwise on long sentences than on short ones.
+    """
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", summary.name)
+    return {
+        place: tuple(f"{stem}-{place}-{kind}.{form}" for kind in kinds)
+        for place, part in enumerate(summary.parts, 1)
+        if (kinds := _kinds(part, summary.colors))
+    }
+
+
+def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[Mark]], None]]:
+    """Return the pictures of a block, each with what writes it."""
+    made: dict[str, Callable[[Path, Sequence[Mark]], None]] = {}
+    if not is_run(part):
+        return made
+    if part.sweep is not None and part.sweep.lines:
+        made["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
+    elif any(part.curves.values()):
+        made["curves"] = lambda path, _: curves_figure(part, path, colors)
+    if length_note(part.rows, part.metric.split):
+        made["lengths"] = lambda path, _: lengths_figure(part, path, colors)
+    return made
+
+
+def figures(
+    summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[Mark]] | None = None
+) -> list[Path]:
+    """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
+    made = []
+    for place, named in names(summary, form).items():
+        part = summary.parts[place - 1]
+        for name, write in zip(named, _kinds(part, summary.colors).values(), strict=True):
+            made.append(folder / name)
+            write(made[-1], (marks or {}).get((summary.name, part.name), ()))
+    return made
+
+
+def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
+    """Return the pictures that were named like a report's and are not among those kept, removed."""
+    gone = sorted({path for path in folder.glob("*.svg") if _NAMED.fullmatch(path.name)} - set(kept))
+    for path in gone:
+        path.unlink()
+    return gone
+
+
+def curves_figure(part: Part, path: Path, colors: Mapping[str, int], history: str = "") -> None:
+    """Write a history over epochs, the mean over seeds with a band of one σ to each side; the first history by default.
+
+    Settings have a panel each, with the same axes.
+    """
+    named = history or next(iter(part.curves))
+    if named not in part.curves:
+        raise EmbinitError(f"{part.name} has no history {named!r}{closest(named, part.curves)}")
+    setting = {row.label: row.setting for row in part.rows}
+    groups: dict[str, list[Curve]] = {}
+    for curve in part.curves[named]:
+        groups.setdefault(setting[curve.label], []).append(curve)
+
+    def drawing(listed: Sequence[Curve]) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            from matplotlib.ticker import MaxNLocator
+
+            for curve in listed[:_LINES]:
+                color, dash = _look(curve.series, colors)
+                axes.plot(curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, label=curve.series)
+                band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
+                        if low is not None and high is not None]  # fmt: skip
+                if band:
+                    axes.fill_between(*zip(*band, strict=True), color=color, alpha=0.15, linewidth=0)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+        return draw
+
+    panels = [(name + _left_out(len(listed)), drawing(listed)) for name, listed in groups.items()]
+    _write(path, part.name, panels, ("epoch", named))
+
+
+def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
+    """Write the score against the swept number, with 95 % intervals, a little apart where lines have the same places.
+
+    Marks are drawn where the number is a ratio. Many lines are shared out: a panel for each kind of dash.
+    """
+    sweep = part.sweep
+    if sweep is None:
+        raise EmbinitError(f"{part.name} sweeps nothing")
+    apart = len(sweep.lines) > _SHARED
+    groups: dict[int, dict[str, tuple[Point, ...]]] = {}
+    for name, line in sweep.lines.items():
+        groups.setdefault(sweep.looks[name][1] if apart else 0, {})[name] = line
+    shared = [_shared(group) if len(groups) > 1 else () for group in groups.values()]
+    places = sorted({point.x for line in sweep.lines.values() for point in line})
+
+    def drawing(listed: Mapping[str, tuple[Point, ...]], common: Sequence[str]) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            drawn = list(listed.items())[:_LINES]
+            for number, (name, line) in enumerate(drawn):
+                color, dash = sweep.looks[name]
+                axes.errorbar(
+                    [_aside(x, number - (len(drawn) - 1) / 2, places, sweep.logarithmic) for x in (p.x for p in line)],
+                    [point.mean for point in line],
+                    yerr=[
+                        [point.mean - (point.mean if point.low is None else point.low) for point in line],
+                        [(point.mean if point.high is None else point.high) - point.mean for point in line],
+                    ],
+                    color=COLORS[color % len(COLORS)], marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
+                    linestyle="-" if apart else _DASHES[dash % len(_DASHES)],
+                    label=" · ".join(word for word in name.split(" · ") if word not in common),
+                )  # fmt: skip
+            if sweep.axis == RATIO:
+                _mark(axes, marks)
+            if sweep.logarithmic:
+                axes.set_xscale("log")
+                axes.xaxis.set_major_formatter(lambda value, _: compact(value))
+            if len(places) <= _SHARED * 2 + 1:
+                axes.set_xticks(places, labels=[compact(x) for x in places])
+                axes.minorticks_off()
+
+        return draw
+
+    panels = [
+        (" · ".join(common) + _left_out(len(group)), drawing(group, common))
+        for group, common in zip(groups.values(), shared, strict=True)
+    ]
+    _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
+
+
+def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
+    """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
+    found = [one for one in by_length(part.rows, part.metric.split) if any(line.base for line in one.lines)]
+    if not found:
+        raise EmbinitError(f"{part.name} has no scores by length to compare")
+    lows = sorted({low for one in found for low, _, _ in one.bounds})
+
+    def drawing(one: ByLength) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            axes.axhline(0, color=_INK, linewidth=1)
+            held = [line for line in one.lines if line.base][:_LINES]
+            for number, line in enumerate(held):
+                color, dash = _look(line.series, colors)
+                told = [(lows.index(at[0]), point) for at, point in zip(one.bounds, line.points, strict=True) if point]
+                axes.errorbar(
+                    [x + 0.05 * (number - (len(held) - 1) / 2) for x, _ in told],
+                    [point.mean for _, point in told],
+                    yerr=[0 if point.high is None else point.high - point.mean for _, point in told],
+                    color=color, linestyle=dash, marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
+                    label=line.label,
+                )  # fmt: skip
+            axes.set_xticks(range(len(lows)), labels=[str(max(1, low)) for low in lows])
+
+        return draw
+
+    bases = " or ".join(dict.fromkeys(line.base for one in found for line in one.lines if line.base))
+    panels = [(one.metric.split if len(found) > 1 else "", drawing(one)) for one in found]
+    axes = ("sentences of so many tokens, up to the next number", f"{part.metric.label} against {bases}")
+    _write(path, part.name, panels, axes)
+
+
+def _look(name: str, colors: Mapping[str, int]) -> tuple[str, Any]:
+    """Return the colour and dash of a series."""
+    turn, place = divmod(colors.get(name, 0), len(COLORS))
+    return COLORS[place], _DASHES[turn % len(_DASHES)]
+
+
+def _left_out(count: int) -> str:
+    return f" (the first {_LINES} of {count} lines)" if count > _LINES else ""
+
+
+def _shared(group: Iterable[str]) -> tuple[str, ...]:
+    """Return the words that all names of a group have."""
+    split = [name.split(" · ") for name in group]
+    return tuple(word for word in split[0] if all(word in other for other in split))
+
+
+def _aside(x: float, steps: float, places: Sequence[float], logarithmic: bool) -> float:
+    """Return a place moved by so many small steps, so that intervals at one place do not cover each other."""
+    if logarithmic:
+        return float(x * (places[-1] / places[0]) ** (0.006 * steps))
+    return x + 0.006 * steps * (places[-1] - places[0])
+
+
+def _mark(axes: Any, marks: Sequence[Mark]) -> None:
+    for number, mark in enumerate(marks):
+        if mark.low < mark.high:
+            axes.axvspan(mark.low, mark.high, color=_INK, alpha=0.22, linewidth=0, label=mark.label, zorder=0)
+        else:
+            style = _DASHES[1 + number % (len(_DASHES) - 1)]
+            axes.axvline(mark.low, color=_INK, linestyle=style, linewidth=1.2, label=mark.label, zorder=0)
+
+
+def _columns(names: Iterable[str], inches: float) -> int:
+    """Return how many names of a legend fit side by side; a sample of the line is as wide as seven letters."""
+    lengths = [len(name) + 7 for name in names]
+    return max(1, min(len(lengths), int(14 * inches / max(lengths, default=1))))
+
+
+def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, str]) -> None:
+    form = path.suffix.lstrip(".").lower()
+    if form not in FORMATS:
+        raise EmbinitError(f"cannot draw {path.name}; the name must end in one of .{', .'.join(FORMATS)}")
+    matplotlib = require("matplotlib", "plot", "a picture")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.container import ErrorbarContainer
+
+    drawn = list(panels[:_PANELS])
+    left = f" (the first {_PANELS} of {len(panels)} settings)" if len(panels) > _PANELS else ""
+    across = min(len(drawn), 2)
+    down = -(-len(drawn) // across)
+    # Text of an experiment is text: a $ in it is no formula. Equal data gives equal files.
+    settings = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 10}
+    with matplotlib.rc_context(settings):
+        size = (6.8 if across == 1 else 8.4, 4.2 if down == 1 else 1.2 + 2.6 * down)
+        figure, grid = pyplot.subplots(
+            down, across, figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
+        )
+        cells = [axes for row in grid for axes in row]
+        legend: dict[str, Any] = {}
+        for axes, (name, draw) in zip(cells, drawn, strict=False):
+            draw(axes)
+            if name:
+                axes.set_title(name, loc="left", fontsize=10)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", color="#e6e3dc", linewidth=0.7)
+            axes.set_axisbelow(True)
+            handles, said = axes.get_legend_handles_labels()
+            # Lines with intervals come before the marks behind them.
+            found = sorted(zip(said, handles, strict=True), key=lambda one: not isinstance(one[1], ErrorbarContainer))
+            legend = dict(found) | legend
+        for place, axes in enumerate(cells):
+            axes.set_visible(place < len(drawn))
+            if place + across >= len(drawn):
+                axes.set_xlabel(textwrap.fill(labels[0], 72 // across))
+                axes.tick_params(labelbottom=True)
+            if place % across == 0:
+                axes.set_ylabel(labels[1])
+        figure.suptitle(title + left, x=0.01, ha="left", fontsize=11)
+        figure.legend(
+            legend.values(), legend.keys(), loc="outside lower center", ncol=_columns(legend, size[0]), frameon=False,
+            fontsize=9,
+        )  # fmt: skip
+        buffer = io.BytesIO()
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+        figure.savefig(buffer, format=form, dpi=160, metadata=undated)
+        pyplot.close(figure)
+    with replacing(path) as out:
+        out.write(buffer.getvalue())

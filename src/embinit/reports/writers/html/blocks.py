@@ -1,0 +1,290 @@
+"""A block on the page: its answer, table, charts and examples."""
+
+from __future__ import annotations
+
+from embinit.format import NONE, fixed, interval, probability, signed
+from embinit.reports.analysis.lengths import length_tables
+from embinit.reports.analysis.size_costs import fall_table
+from embinit.reports.model import Cell, Difference, Metric, Part, Row, Summary, Table
+from embinit.reports.writers import tables
+from embinit.reports.writers.html.elements import Html, element, joined
+from embinit.reports.writers.html.forest import Forest
+from embinit.reports.writers.markdown import sentence
+
+
+def part_section(part: Part, place: int, summary: Summary) -> Html:
+    """Return one block as a section."""
+    name = f"part-{place}"
+    if part.missing:
+        content = [element("p", sentence(f"not run: {part.missing}"), class_="missing")]
+    else:
+        results, charts = _results(part, summary), _charts(part, place)
+        alone = len(summary.parts) == 1
+        told = [] if alone else [element("p", sentence(part.answer), class_="part-answer")]
+        content = [*told, *(charts + results if part.sweep else results + charts), *_behind(part, place, alone)]
+    return element("section", element("h2", part.name), *content, id=name, class_="part")
+
+
+def _results(part: Part, summary: Summary) -> list[Html]:
+    made = [scores(part, summary) if part.measured is None else plain_table(part.measured)]
+    made += [_listed(part.notes, "notes")] if part.notes else []
+    made += [_sources(part)] if part.sources else []
+    return made
+
+
+def _listed(texts: tuple[str, ...], kind: str) -> Html:
+    return element("ul", *(element("li", sentence(said)) for said in texts), class_=kind)
+
+
+def _sources(part: Part) -> Html:
+    facts = [joined(element("dt", f"vectors: {name}"), element("dd", about)) for name, about in part.sources]
+    return element("dl", *facts, class_="facts sources")
+
+
+def scores(part: Part, summary: Summary) -> Html:
+    """Return the block's table: aligned on the point, the best in bold, differences drawn."""
+    metric = part.metric
+    found = [one for row in part.rows for one in row.differences]
+    names = tables.against_header(part)
+    printed = any(row.paper for row in part.rows)
+    forest = Forest(found, metric) if found else None
+    head = [element("th", "initialization", scope="col"), element("th", metric.label, scope="col", colspan=2)]
+    head.append(element("th", "95 % interval", scope="col"))
+    if forest is not None:
+        head += [element("th", name, scope="col") for name in names[:-1]]
+        head += [
+            element("th", names[-1], scope="col", colspan=2),
+            element("th", forest.axis(), scope="col", class_="drawn", aria_label="the difference, drawn"),
+            element("th", "p (Holm)", scope="col"),
+        ]
+    if printed:
+        head += [element("th", "paper", scope="col"), element("th", "ours − paper", scope="col", colspan=2)]
+    body: list[Html] = []
+    setting = None
+    for row in part.rows:
+        if row.setting != setting and row.setting:
+            body.append(element("tr", element("th", row.setting, colspan=12, scope="colgroup"), class_="setting"))
+        setting = row.setting
+        body.append(_row(row, metric, _color(row, part, summary), forest, printed, len(names) > 1))
+        if forest is not None:
+            after = [element("td", colspan=3)] if printed else []
+            body += [
+                element("tr", element("td", colspan=4), *_against(row, more, metric, forest, True), *after)
+                for more in row.also
+            ]
+    table = element(
+        "table",
+        element("caption", f"{tables.caption(part)}."),
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        class_="scores",
+    )
+    return _scrolling(table, f"Scores of {part.name}")
+
+
+def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: bool, named: bool) -> Html:
+    stated, theirs = row.statistic, row.paper
+    lacks = tables.seeds(row)
+    swatch = element("span", class_=f"swatch c{color}", aria_hidden="true")
+    name = joined(swatch, row.series, element("small", lacks, class_="lacks") if lacks else None)
+    cells = [element("th", name, scope="row")]
+    if stated is None:
+        cells += [element("td", NONE, class_="number"), element("td"), element("td")]
+    else:
+        mean = fixed(stated.mean, metric.digits)
+        spread = "" if stated.std is None else f"± {fixed(stated.std, metric.digits)}"
+        shown = element("strong", mean) if row.best else mean
+        cells += [
+            element("td", shown, class_="number"),
+            element("td", spread, class_="spread"),
+            element("td", interval(stated.low, stated.high, metric.digits), class_="number soft"),
+        ]
+    if forest is not None:
+        cells += _against(row, row.difference, metric, forest, named)
+    if printed:
+        if theirs is None:
+            cells += [element("td", NONE, class_="number soft")] * 3
+        else:
+            word = "" if theirs.within is None else "within noise" if theirs.within else "beyond noise"
+            kind = "" if theirs.within is None else "within" if theirs.within else "beyond"
+            cells += [
+                element(
+                    "td",
+                    f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}",
+                    class_="number soft",
+                ),
+                element("td", signed(theirs.difference, metric.digits), class_="number"),
+                element("td", word, class_=f"spread noise {kind}"),
+            ]
+    return element("tr", *cells, class_="baseline" if row.baseline else None)
+
+
+def _against(row: Row, found: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
+    """Return the cells of a row's difference; where it is `named`, its baseline before it."""
+    name = [element("td", NONE if found is None else found.baseline, class_="soft")] if named else []
+    if found is None:
+        word = "baseline" if row.baseline else NONE
+        return [
+            *name,
+            element("td", word, colspan=2, class_="soft centered"),
+            element("td", forest.line(None), class_="drawn"),
+            element("td", class_="number"),
+        ]
+    bounds = interval(found.low, found.high, metric.digits, sign=True)
+    mark = element("sup", found.mark) if found.mark else None
+    return [
+        *name,
+        element(
+            "td", element("span", signed(found.mean, metric.digits), class_=found.verdict or None), class_="number"
+        ),
+        element("td", bounds, mark, class_="spread"),
+        element("td", forest.line(found), class_="drawn"),
+        element("td", probability(found.holm_p), class_="number soft"),
+    ]
+
+
+def _color(row: Row, part: Part, summary: Summary) -> int:
+    """Return the place of a row's colour, as the script has it: by its line in a sweep, else by its series."""
+    if part.sweep is not None:
+        lines = [name for name, line in part.sweep.lines.items() if any(point.label == row.label for point in line)]
+        return part.sweep.looks[lines[0]][0] if lines else 0
+    return summary.colors[row.series] % 8
+
+
+def _scrolling(table: Html, label: str) -> Html:
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def plain_table(made: Table, kind: str = "") -> Html:
+    """Return a table of plain cells; what comes after a number has a column of its own, so that numbers stay in line."""
+    behind = [any(row[place].after for row in made.rows) for place in range(len(made.header))]
+    rows = [
+        element(
+            "tr",
+            element("th", element("a", row[0].text, href=row[0].link) if row[0].link else row[0].text, scope="row"),
+            *(cell for place in range(1, len(row)) for cell in _cells(row[place], behind[place])),
+        )
+        for row in made.rows
+    ]
+    head = [
+        element("th", name, scope="col", colspan=2 if after else None)
+        for name, after in zip(made.header, behind, strict=True)
+    ]
+    body = element("table", element("thead", element("tr", *head)), element("tbody", *rows), class_=kind or None)
+    return _scrolling(body, made.caption)
+
+
+def _cells(cell: Cell, behind: bool) -> list[Html]:
+    shown = element("td", element("strong", cell.text) if cell.strong else cell.text, class_="number")
+    return [shown, element("td", cell.after, class_="after")] if behind else [shown]
+
+
+def _charts(part: Part, place: int) -> list[Html]:
+    made = []
+    if part.sweep is not None and part.sweep.lines:
+        made.append(
+            _figure(
+                "sweep",
+                place,
+                f"{part.metric.label} against {part.sweep.name}",
+                "Points are means, bars 95 % intervals by the σ within all points.",
+            )
+        )
+    if any(part.curves.values()) and part.sweep is None:
+        about = "Mean over seeds, with a band of one σ to each side. Point at the chart, or use the arrow keys."
+        made.append(_figure("curves", place, "Training, epoch by epoch", about))
+    if any(shape.counts for shape in part.shapes) and part.sweep is None:
+        about = "Every matrix on its own axis; σ and range tell how different these are."
+        made.append(_figure("shapes", place, "The numbers that training starts from", about))
+    return made
+
+
+def _figure(kind: str, place: int, title: str, about: str) -> Html:
+    return element(
+        "figure",
+        element("h3", title) if title else None,
+        element("div", class_="tools"),
+        element(
+            "div",
+            element("noscript", "The charts need JavaScript; their numbers are in the tables."),
+            class_="chart",
+        ),
+        element("figcaption", about),
+        class_=kind,
+        data_kind=kind,
+        data_part=place,
+        aria_label=title or "Training, epoch by epoch",
+    )
+
+
+def _behind(part: Part, place: int, alone: bool) -> list[Html]:
+    made = []
+    fell = fall_table(part)
+    if fell is not None:
+        made.append(element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption)))
+    if part.sweep is not None and any(part.curves.values()):
+        about = "Mean over seeds, with a band of one σ to each side."
+        made.append(_details("Training, epoch by epoch", _figure("curves", place, "", about)))
+    by_length = [joined(plain_table(one), element("p", one.caption)) for one in length_tables(part)]
+    made += [_details("By length", *by_length)] if by_length else []
+    tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
+    if part.examples:
+        title = "The same sentences, as each model puts them"
+        shown = _examples(part)
+        made.append(element("section", element("h3", title), *shown) if alone else _details(title, *shown))
+    if tests is not None:
+        made.append(_details("Tests in full", plain_table(tests)))
+    if matrices is not None:
+        made.append(_details("Embedding matrices and coverage", plain_table(matrices), _kinds(part)))
+    if more is not None:
+        made.append(_details("Other scores", plain_table(more)))
+    if part.settings:
+        facts = [joined(element("dt", name), element("dd", value)) for name, value in part.settings.items()]
+        made.append(_details("Settings that all of these runs share", element("dl", *facts, class_="facts settings")))
+    return made
+
+
+def _details(title: str, *content: Html | None) -> Html:
+    return element("details", element("summary", title), *content)
+
+
+def _kinds(part: Part) -> Html | None:
+    lines = [
+        f"{shape.label}, {shape.side}: {', '.join(f'{count:,} {kind}' for kind, count in shape.kinds.items())}"
+        for shape in part.shapes
+        if shape.kinds
+    ]
+    if not lines:
+        return None
+    return element("ul", *(element("li", line) for line in lines), class_="notes")
+
+
+def _examples(part: Part) -> list[Html]:
+    setting = part.rows[0].setting
+    about = (
+        "Evenly spaced among the sentences on which the models differ, and not picked by hand; each model’s lowest seed"
+        f"{f' ({setting})' if setting else ''}."
+    )
+    return [
+        element("p", about, class_="soft"),
+        *(
+            element(
+                "article",
+                element("h4", f"Sentence {example.number}"),
+                element(
+                    "dl",
+                    *_line("source", example.source, "given"),
+                    *_line("reference", example.reference, "given"),
+                    *(line for label, said in example.outputs.items() for line in _line(label, said)),
+                ),
+                class_="example",
+            )
+            for example in part.examples
+        ),
+    ]
+
+
+def _line(name: str, said: str, kind: str | None = None) -> list[Html]:
+    if kind == "given" and not said:
+        return []
+    return [element("dt", name, class_=kind), element("dd", said or NONE, class_=kind)]

@@ -1,0 +1,226 @@
+"""A block's table as plain cells, for every writer that has no table of its own making."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from embinit.format import NONE, compact, fixed, interval, listed, plural, probability, share, signed
+from embinit.reports import metrics
+from embinit.reports.analysis.rows import statistic
+from embinit.reports.metrics import LOSS
+from embinit.reports.model import Cell, Choice, Difference, Metric, Part, Row, Statistic, Summary, Table
+
+
+def mean(stated: Statistic | None, metric: Metric) -> str:
+    """Return `38.7 ± 0.3`, `38.7` for one seed, – for none."""
+    if stated is None:
+        return NONE
+    spread = "" if stated.std is None else f" ± {fixed(stated.std, metric.digits)}"
+    return fixed(stated.mean, metric.digits) + spread
+
+
+def seeds(row: Row) -> str:
+    """Return what a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty where it lacks nothing."""
+    there = len(row.scores)
+    said = [f"{there}/{row.planned}"] if there < row.planned else []
+    said += [f"{row.diverged} diverged"] if row.diverged else []
+    return f"({', '.join(said)})" if said else ""
+
+
+def against(found: Difference | None, metric: Metric) -> str:
+    """Return `+1.4 [0.9, 1.9]**`."""
+    if found is None:
+        return NONE
+    bounds = "" if found.low is None else f" {interval(found.low, found.high, metric.digits, sign=True)}"
+    return f"{signed(found.mean, metric.digits)}{bounds}{found.mark}"
+
+
+def within(value: bool | None) -> str:
+    """Return whether a difference to the paper lies within noise, in a word."""
+    return NONE if value is None else "yes" if value else "no"
+
+
+def caption(part: Part) -> str:
+    """Return what the numbers of a block are."""
+    counts = sorted({len(row.scores) for row in part.rows if row.scores})
+    many = (
+        ""
+        if not counts
+        else f" over {plural(counts[-1], 'seed')}"
+        if len(counts) == 1
+        else (f" over {counts[0]} to {counts[-1]} seeds")
+    )
+    spread = "mean ± σ" if counts and counts[-1] > 1 else "mean"
+    return f"{part.task}, {part.metric.label} on {part.metric.split}: {spread}{many}"
+
+
+def against_header(part: Part) -> tuple[str, ...]:
+    """Return what a block's differences are to: `against xavier`; where there are several, a column names them."""
+    found = [one for row in part.rows for one in row.differences]
+    if any(row.also for row in part.rows) or len({one.baseline for one in found}) > 1:
+        return ("against", "difference")
+    return (f"against {found[0].baseline}",) if found else ()
+
+
+def block_table(part: Part) -> Table:
+    """Return a block as a table, a line a row and one for each further baseline; columns that nothing fills are left out."""
+    if part.measured is not None:
+        return part.measured
+    metric = part.metric
+    compared = against_header(part)
+    printed = any(row.paper for row in part.rows)
+    header = ["initialization", metric.label, "95 %"]
+    if compared:
+        header += [*compared, "p (Holm)"]
+    if printed:
+        header += ["paper", "ours − paper", "within noise"]
+    if any(row.losses for row in part.rows):
+        header.append(LOSS.label)
+    made = []
+    for row in part.rows:
+        stated, theirs = row.statistic, row.paper
+        bounds = interval(stated.low, stated.high, metric.digits) if stated else NONE
+        cells = [Cell(row.label), Cell(mean(stated, metric), row.best, seeds(row)), Cell(bounds)]
+        cells += _difference(row, row.difference, metric, len(compared)) if compared else []
+        if printed:
+            cells += (
+                [Cell(NONE)] * 3
+                if theirs is None
+                else [
+                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
+                    Cell(signed(theirs.difference, metric.digits)),
+                    Cell(within(theirs.within)),
+                ]
+            )
+        if LOSS.label in header:
+            cells.append(Cell(mean(statistic(list(row.losses.values())), LOSS)))
+        made.append(tuple(cells))
+        for found in row.also:
+            told = _difference(row, found, metric, len(compared))
+            made.append((*[Cell("")] * 3, *told, *[Cell("")] * (len(header) - 3 - len(told))))
+    return Table(caption(part), tuple(header), tuple(made))
+
+
+def _difference(row: Row, found: Difference | None, metric: Metric, columns: int) -> list[Cell]:
+    """Return the cells of one difference: its baseline where columns are two, the difference, p."""
+    none = "baseline" if row.baseline else NONE
+    text = none if found is None else against(found, metric)
+    named = [Cell(NONE if found is None else found.baseline)] if columns > 1 else []
+    return [*named, Cell(text), Cell(probability(found.holm_p) if found else NONE)]
+
+
+def overview(summary: Summary) -> Table | None:
+    """Return all blocks at a glance, a line each and a column for each recipe; None where that says nothing new."""
+    parts = [part for part in summary.parts if part.sweep is None and part.measured is None]
+    shown = [part for part in parts if len({row.setting for row in part.rows}) == 1]
+    series = [name for name in summary.colors if any(row.series == name for part in shown for row in part.rows)]
+    if len(shown) < 2 or len(series) > 8:
+        return None
+    made = []
+    for part in shown:
+        by_series = {row.series: row for row in part.rows}
+        cells = [Cell(f"{part.name}, {part.metric.label}", link=f"#part-{summary.parts.index(part)}")]
+        for name in series:
+            row = by_series.get(name)
+            if part.missing:
+                cells.append(Cell("not run"))
+            elif row is None or row.statistic is None:
+                cells.append(Cell(NONE))
+            else:
+                after = " ".join(text for text in (row.mark, seeds(row)) if text)
+                cells.append(Cell(mean(row.statistic, part.metric), row.best, after))
+        made.append(tuple(cells))
+    return Table("All blocks", ("block", *series), tuple(made))
+
+
+def others(part: Part, score: str = "") -> Table | None:
+    """Return what else was scored, or this score on other sets alone, a column each; None where nothing was."""
+    others = {name: found for name, found in other_metrics(part).items() if score in ("", found.name)}
+    if not others:
+        return None
+    header = ("initialization", *(f"{found.label} ({found.split})" for found in others.values()))
+    made = tuple((Cell(row.label), *(_other(row, name, found) for name, found in others.items())) for row in part.rows)
+    return Table("Other scores", header, made)
+
+
+def other_metrics(part: Part) -> dict[str, Metric]:
+    """Return what else was scored: its name in `Row.others` -> the metric."""
+    names = dict.fromkeys(name for row in part.rows for name in row.others)
+    return {name: metrics.metric(name.partition(" ")[2], name.partition(" ")[0]) for name in names}
+
+
+def _other(row: Row, name: str, metric: Metric) -> Cell:
+    theirs = row.others_paper.get(name)
+    after = f"(paper {fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)})" if theirs else ""
+    return Cell(mean(row.others.get(name), metric), after=after)
+
+
+def tests(part: Part) -> Table | None:
+    """Return every test of a block's differences, a line each; None where nothing is compared."""
+    compared = [(row, one) for row in part.rows for one in row.differences]
+    if not compared:
+        return None
+    header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
+    made = tuple(
+        tuple(
+            Cell(text)
+            for text in (
+                row.label,
+                found.baseline,
+                str(found.n),
+                *(probability(p) for p in (found.t_p, found.holm_p, found.permutation_p, found.floor)),
+                share(found.improvement),
+            )
+        )
+        for row, found in compared
+    )
+    return Table("Tests in full", header, made, words=2)
+
+
+def shapes(part: Part) -> Table | None:
+    """Return the embedding matrices at the start, a line each; None where nothing is known of them."""
+    if not part.shapes:
+        return None
+    header = ("matrix", "rows × dim", "σ", "mean", "min", "max", "ratio", "types found", "tokens found")
+    printed = any(shape.paper is not None for shape in part.shapes)
+    made = []
+    for shape in part.shapes:
+        texts = [
+            f"{shape.label}, {shape.side}" if len({one.side for one in part.shapes}) > 1 else shape.label,
+            f"{shape.rows:,} × {shape.dim}",
+            *(compact(value) for value in (shape.std, shape.mean, shape.min, shape.max, shape.ratio)),
+            share(shape.types),
+            share(shape.tokens),
+        ]
+        texts += [compact(shape.paper)] if printed else []
+        made.append(tuple(Cell(text) for text in texts))
+    return Table("Embedding matrices", (*header, *(["paper σ"] if printed else [])), tuple(made))
+
+
+def selection_table(made: Sequence[Choice]) -> Table | None:
+    """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen or named."""
+    if not made:
+        return None
+    lines: list[tuple[Cell, ...]] = []
+    for one in made:
+        none = "not run yet" if one.named else "no run on other seeds"
+        held = none if one.held_out is None else f"{mean(one.held_out, one.metric)} {one.metric.label}"
+        how = " (named beforehand)" if one.named else "" if one.complete else " (so far)"
+        head = (one.block, f"{one.label}{how}", mean(one.there, one.metric), held)
+        for found in one.differences or (None,):
+            first = found is None or found is one.differences[0]
+            told = (NONE,) * 3
+            if found is not None:
+                told = (found.baseline, against(found, one.metric), probability(found.holm_p))
+            lines.append(tuple(Cell(text) for text in (*(head if first else ("",) * 4), *told)))
+    header = ("block", "chosen", "mean there", "held out", "against", "difference", "p (Holm)")
+    return Table(_selection_caption(made), header, tuple(lines), words=2)
+
+
+def _selection_caption(made: Sequence[Choice]) -> str:
+    seeds = listed(sorted({seed for one in made for seed in one.seeds}, key=int))
+    said = [f"Chosen on seeds {seeds}, judged on others"] if seeds else []
+    if any(one.named for one in made):
+        said.append(f"{'named' if said else 'Named'} beforehand: in the file before the block was run")
+    lines = "the lines of each kind by itself" if len(said) > 1 else "the lines of this table alone"
+    return f"{'; '.join(said)}; p is Holm's over {lines}"

@@ -1,0 +1,316 @@
+"""An experiment's file: what it means, and everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.definition.settings import setting_fields
+from embinit.experiments.experiment import Experiment
+from embinit.experiments.inputs.outline import read_experiment
+from embinit.experiments.spec import LATER, from_json
+from embinit.models.architecture import Architecture
+from embinit.training.options import Training
+from tests.experiments.made import BLOCK, HEAD, written
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(path for path in (ROOT / "experiments").rglob("*.toml") if path.name != "sources.toml")
+
+
+def read(folder: Path, blocks: str = BLOCK, head: str = HEAD) -> Experiment:
+    return read_experiment(written(folder, blocks, head))
+
+
+def test_a_grid_is_every_combination_in_the_files_order(tmp_path: Path) -> None:
+    (block,) = read(tmp_path, BLOCK + 'grid.model.norm = ["post", "pre"]\n').blocks
+    found = [(dict(run.axes), run.spec.seed) for run in block.runs]
+    assert found == [
+        ({"recipe": recipe, "model.norm": norm}, seed)
+        for recipe in ("xavier", "pretrained")
+        for seed in (1, 2)
+        for norm in ("post", "pre")
+    ]
+    assert {dict(run.spec.model)["norm"] for run in block.runs} == {"post", "pre"}
+
+
+def test_every_default_is_filled_in_and_the_rate_is_the_tasks(tmp_path: Path) -> None:
+    head = HEAD.replace("training.rate = 5e-3\n", "")
+    blocks = '[[block]]\nname = "a"\n[[block]]\nname = "b"\ntask = "sorting"\n'
+    one, other = (block.runs[0].spec for block in read(tmp_path, blocks, head).blocks)
+    assert dict(one.training)["rate"] == 2e-4
+    assert dict(other.training)["rate"] == 1e-4
+    assert dict(one.training)["betas"] == (0.9, 0.98)
+    assert dict(one.model)["dropout"] == 0.1
+    assert [name for name, _ in one.sides] == ["source", "target"]
+    assert [name for name, _ in other.sides] == ["text"]
+    assert read(tmp_path, blocks, head).blocks[1].score == "accuracy"
+
+
+def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
+    """The first names are those of before there were any."""
+    lines = (
+        "",
+        "model.position_dims = 0\nmodel.position_gain = 1\n",
+        "model.position_dims = 4\n",
+        "model.position_gain = 2\n",
+    )
+    plain, same, four, two = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
+    assert plain == ["897a03c434ee3466", "83bb70100eb90118", "a9d96fc409b88703", "652afee65cc24903"]
+    assert same == plain
+    assert len({*plain, *four, *two}) == 12
+
+
+def test_later_settings_are_settings_at_their_defaults() -> None:
+    hints = setting_fields()
+    for name, value in LATER.items():
+        part, _, field = name.partition(".")
+        assert name in hints
+        assert getattr({"model": Architecture, "training": Training}[part], field) == value
+
+
+def test_dimensions_of_positions_are_checked_where_the_dimension_is_not_known_yet(tmp_path: Path) -> None:
+    block = '[[block]]\nname = "x"\nsource = "other"\nmodel.heads = 1\nmodel.position_dims = '
+    (run,) = read(tmp_path, f"{block}128\n").blocks[0].runs
+    assert dict(run.spec.model)["position_dims"] == 128
+    with pytest.raises(EmbinitError, match="position_dims is 7; 0 or an even number"):
+        read(tmp_path, f"{block}7\n")
+
+
+def test_a_committed_result_is_still_named_by_its_file() -> None:
+    """Runs of the engine's experiment were made before there were later settings."""
+    content = json.loads((ROOT / "results" / "engine.results.json").read_text("utf-8"))
+    planned = {
+        run.spec.blank(dim=False).key
+        for block in read_experiment(ROOT / "experiments/engine.toml").blocks
+        for run in block.runs
+    }
+    bases = [from_json(block["base"]).blank(dim=False).key for block in content["blocks"]]
+    assert bases
+    assert set(bases) <= planned
+
+
+def test_a_sides_own_setting_comes_before_the_plain_one(tmp_path: Path) -> None:
+    blocks = BLOCK + 'encoder.recipe = "xavier"\nencoder.fill = "zeros"\n'
+    (block,) = read(tmp_path, blocks).blocks
+    sides = dict(block.runs[2].spec.sides)
+    assert (sides["source"].recipe, sides["target"].recipe) == ("xavier", "pretrained")
+    assert (sides["source"].fill, sides["target"].fill) == ("zeros", "target")
+
+
+def test_random_rows_are_the_same_beside_any_source(tmp_path: Path) -> None:
+    head = HEAD.replace('path = "other.txt"', 'path = "other.txt"\ndim = 16')
+    blocks = BLOCK + '[[block]]\nname = "more"\nsource = "other"\ngrid.recipe = ["xavier", "pretrained"]\n'
+    first, second = read(tmp_path, blocks, head).blocks
+    keys = {run.spec.key for run in first.runs}
+    assert second.runs[0].spec.key in keys
+    assert second.runs[1].spec.key not in keys
+
+
+def test_two_spellings_of_a_recipe_are_one_run(tmp_path: Path) -> None:
+    blocks = BLOCK.replace('"xavier", "pretrained"', '"pretrained_xavier", "pretrained|center | scale  to=xavier"')
+    (block,) = read(tmp_path, blocks).blocks
+    assert len({run.spec.key for run in block.runs}) == 2
+    assert dict(block.runs[2].spec.sides)["source"].recipe == "pretrained_xavier"
+    assert dict(block.runs[2].spec.sides)["source"].steps == "pretrained | center | scale to=xavier"
+
+
+def test_places_of_a_recipe_are_filled_from_the_grid(tmp_path: Path) -> None:
+    blocks = """
+[recipes.random]
+steps = "xavier | scale ratio={ratio}"
+fill = "mean"
+[[block]]
+name = "sweep"
+sweep = "ratio"
+grid.recipe = ["random"]
+grid.ratio = [0.1, 1.0]
+"""
+    (block,) = read(tmp_path, blocks).blocks
+    assert [dict(run.axes) for run in block.runs] == [
+        {"recipe": "random", "ratio": "0.1"},
+        {"recipe": "random", "ratio": "1.0"},
+    ]
+    assert [dict(run.spec.sides)["target"].recipe for run in block.runs] == [
+        "xavier | scale ratio=0.1",
+        "xavier | scale ratio=1.0",
+    ]
+    assert {side.fill for run in block.runs for _, side in run.spec.sides} == {"mean"}
+    assert block.sweep == "ratio"
+
+
+def test_included_tables_are_there_and_ones_own_come_first(tmp_path: Path) -> None:
+    (tmp_path / "shared.toml").write_text('[sources.small]\npath = "theirs.txt"\n[sources.more]\npath = "more.txt"\n')
+    draft = read_draft(written(tmp_path, BLOCK, f'include = "shared.toml"\n{HEAD}'))
+    assert draft.sources["small"].path == "small.txt"
+    assert draft.sources["more"].path == "more.txt"
+    (tmp_path / "shared.toml").write_text("[defaults]\nseed = 1\n")
+    with pytest.raises(EmbinitError, match="'defaults' cannot be shared"):
+        read_draft(tmp_path / "made.toml")
+
+
+WRONG = {
+    'titel = "x"': "made.toml: unknown key 'titel'; did you mean 'title'?",
+    'kind = "trainin"': "made.toml, kind: 'trainin' is unknown; did you mean 'training'?",
+    'baseline = "xaver"': "made.toml, baseline: unknown recipe 'xaver'; did you mean 'xavier'?",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_is_wrong_at_the_top_is_said(line: str, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, head=f"{line}\n{HEAD}")
+    assert str(raised.value) == WRONG[line]
+
+
+IN_BLOCK = {
+    "model.head = 4": "block 1 (x).model: unknown key 'head'; did you mean 'heads'?",
+    "model = 4": "block 1 (x): model is a table of settings, model.NAME = VALUE each",
+    "modell.heads = 4": "block 1 (x): unknown key 'modell.heads'; did you mean 'model'?",
+    "training.epochs = 2.5": "block 1 (x).training.epochs: 2.5, but a whole number is expected",
+    "training.rate = true": "block 1 (x).training.rate: True, but a number is expected",
+    "training.betas = [0.9]": "block 1 (x).training.betas: [0.9], but a list of 2 is expected",
+    'model.norm = "prae"': "block 1 (x).model.norm: 'prae' is unknown; did you mean 'pre'?",
+    "seed = [1, 2]": "block 1 (x).seed: a list; lists go into the block's grid",
+    'recipe = ["xavier"]': "block 1 (x).recipe: a list; lists go into the block's grid",
+    "model.heads = 3": "block 1 (x): 3 heads do not divide 16 dimensions",
+    "model.dim = 24": "block 1 (x): the dimensions differ: small 16, model.dim 24",
+    "model.dropout = 1.5": "block 1 (x): dropout 1.5; from 0 to below 1",
+    "training.batch = 0": "block 1 (x): batch is 0; at least 1 is needed",
+    'recipe = "pretraind"': "block 1 (x): unknown recipe 'pretraind'; did you mean 'pretrained'?",
+    'recipe = "pretrained | scle std=1"': "block 1 (x): unknown step 'scle'; did you mean 'scale'?",
+    'recipe = "xavier | scale ratio={r}"': "the recipe 'xavier | scale ratio={r}' has a place for {r}, but grid.r is not",
+    'source = "smal"': "block 1 (x), source: unknown source 'smal'; did you mean 'small'?",
+    'task = "coping"': "block 1 (x), task: unknown task 'coping'; did you mean 'copying'?",
+    'text.recipe = "xavier"': "block 1 (x): text.recipe does nothing: the task's sides are encoder and decoder",
+    'score = "accuracy"': "block 1 (x).score: 'accuracy' is no score of a translation",
+    "grid.seed = 3": "block 1 (x), grid.seed: 3, but a list is expected",
+    "grid.seed = []": "block 1 (x), grid.seed: [], but a list is expected",
+    "grid.seed = [1, 1]": "block 1 (x), grid.seed: a value stands in the list twice",
+    'grid.recipe = ["xavier", 3]': "block 1 (x), grid.recipe: 3, but a text is expected",
+    "grid.model.haeds = [2]": "block 1 (x), grid.model: unknown key 'haeds'; did you mean 'heads'?",
+    "grid.ratio = [2]": "block 1 (x), grid: unknown key 'ratio'",
+    'sweep = "ratio"': "block 1 (x).sweep: 'ratio' is no axis of the grid",
+    "seed = -1": "block 1 (x), seed: -1; zero or more is needed",
+    'task = "sorting"\nsource = ""\nrecipe = "pretrained"\nmodel.dim = 16': "needs a source for the text, and there is none",
+    'source = ""': "needs model.dim, for there is no source to take it from",
+    'source = ""\nmodel.dim = 24\nmodel.positions = "rotary"\nmodel.heads = 8': "rotary positions need an even head",
+    'recipe = "xavier"\ngrid.recipe = ["xavier"]': "block 1 (x): recipe stands in the block and in its grid",
+    'recipe = "xavier"\nencoder.recipe = "xavier"\ndecoder.recipe = "xavier"': "recipe does nothing beside encoder.recipe",
+    'paper = "table 1"': "block 1 (x).paper: 'table 1', but a list is expected",
+}
+
+
+@pytest.mark.parametrize("lines", IN_BLOCK)
+def test_what_is_wrong_in_a_block_is_said(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, f'[[block]]\nname = "x"\n{lines}\n')
+    assert str(raised.value).startswith("made.toml, block 1 (x)")
+    assert IN_BLOCK[lines] in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+IN_TABLES = {
+    '[sources.a]\npat = "x"': "sources.a: unknown key 'pat'; did you mean 'path'?",
+    "[sources.a]\npath = 3": "sources.a.path: 3, but a text is expected",
+    '[sources.a]\nabout = "x"': "sources.a: needs either path or glove = {...}",
+    '[sources.a]\nglove = {texts = ["captions:de"], dm = 3}': "sources.a.glove: unknown key 'dm'; did you mean 'dim'?",
+    '[sources.a]\nglove = {texts = ["multi40k:de"]}': "'multi40k:de' is no DATA SET:LANGUAGE; did you mean 'multi30k'?",
+    "[sources.a]\nglove = {dim = 3}": "sources.a.glove: missing 1 required positional argument: 'texts'",
+    '[tasks.a]\nname = "multi40k"': "tasks.a.name: unknown data set 'multi40k'; did you mean 'multi30k'?",
+    '[tasks.a]\nname = "multi30k"\nsize = 3': "tasks.a.size: multi30k is not generated; rows = 3 keeps so many rows",
+    '[tasks.a]\nname = "multi30k"\nrows = 0': "tasks.a.rows: 0; at least 1 is needed",
+    '[tasks.a]\nname = "tatoeba"\nalso = ["iwslt:test"]': "tasks.a.also: 'iwslt:test' is no DATA SET:SPLIT",
+    '[recipes.a]\nsteps = "xavier"\nfil = "mean"': "recipes.a: unknown key 'fil'; did you mean 'fill'?",
+    '[recipes.xavier]\nsteps = "normal"': "recipes.xavier: 'xavier' is a recipe's name already",
+    '[recipes.same]\nsteps = "normal"': "recipes.same: 'same' means each row's own recipe in `baseline`; give it another",
+}
+
+
+@pytest.mark.parametrize("lines", IN_TABLES)
+def test_what_is_wrong_in_tables_is_said(lines: str, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, f"{lines}\n{BLOCK}")
+    assert IN_TABLES[lines] in str(raised.value)
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    lines = ["model.head = 4", 'grid.recipe = ["xavier", "pretraind"]', "training.epochs = true", 'source = "smal"']
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, '[[block]]\nname = "x"\n' + "\n".join(lines))
+    said = str(raised.value).split("\n")
+    assert said[0] == "4 things are wrong:"
+    assert len(said) == 5
+
+
+def test_what_is_no_toml_and_what_is_not_there_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError, match="is not TOML"):
+        read(tmp_path, "[[block")
+    with pytest.raises(EmbinitError, match="cannot read"):
+        read_experiment(tmp_path / "none.toml")
+    with pytest.raises(EmbinitError, match="needs blocks"):
+        read(tmp_path, "")
+
+
+def test_a_task_without_test_is_judged_by_its_validation(tmp_path: Path) -> None:
+    assert read(tmp_path, BLOCK + 'task = "sst2"\n').blocks[0].split == "valid"
+    assert read(tmp_path, BLOCK + 'task = "tatoeba"\n').blocks[0].split == "test"
+    assert read(tmp_path, BLOCK).blocks[0].split == "test"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_projects_own_files_are_sound(path: Path) -> None:
+    experiment = read_experiment(path)
+    assert experiment.blocks
+    assert experiment.title
+    assert experiment.question
+    assert experiment.cost
+    text = path.read_text("utf-8")
+    assert text.startswith("# ")
+    assert "# cost: " in text
+    for block in experiment.blocks:
+        assert block.runs
+
+
+def test_the_projects_files_are_found() -> None:
+    names = {path.stem for path in FILES}
+    assert {"demo", "figure1", "scale", *(f"table{i}" for i in (1, 2, 3, 4, 6, 7, 8))} <= names
+
+
+def test_table_one_has_the_papers_twelve_experiments_in_table_fives_order() -> None:
+    blocks = [block for block in read_experiment(ROOT / "experiments/paper/table1.toml").blocks if block.paper]
+    order = list(dict.fromkeys(block.paper[1:] for block in blocks))
+    tasks, embeddings = ("multi30k", "mnli", "sst2", "iwslt2017"), ("glove", "bert", "t5")
+    assert order == [(task, embedding) for task in tasks for embedding in embeddings]
+    official = {block.paper[1:]: block for block in reversed(blocks)}
+    settings = {
+        pair: (
+            dict(run.training)["epochs"],
+            dict(run.training)["batch"],
+            dict(run.model)["heads"],
+            dict(run.model)["dim"],
+        )
+        for pair, block in official.items()
+        for run in [block.runs[0].spec]
+    }
+    assert settings[("multi30k", "glove")] == (20, 64, 10, 300)
+    assert settings[("multi30k", "bert")] == (20, 128, 8, 768)
+    assert settings[("multi30k", "t5")] == (20, 96, 8, 768)
+    assert settings[("mnli", "glove")] == (9, 128, 10, 300)
+    assert settings[("mnli", "bert")] == (10, 128, 8, 768)
+    assert settings[("mnli", "t5")] == (10, 128, 8, 512)
+    assert settings[("sst2", "glove")] == (5, 128, 10, 300)
+    assert settings[("iwslt2017", "glove")] == (20, 128, 10, 300)
+    assert settings[("iwslt2017", "t5")] == (20, 112, 8, 768)
+
+
+def test_figure_one_needs_no_run_that_table_one_does_not_have() -> None:
+    def keys(name: str) -> set[str]:
+        blocks = read_experiment(ROOT / f"experiments/paper/{name}.toml").blocks
+        return {run.spec.key for block in blocks for run in block.runs}
+
+    assert keys("figure1") < keys("table1")
+    assert len(keys("figure1")) > 100

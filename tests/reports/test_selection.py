@@ -1,0 +1,218 @@
+"""Starts that are chosen on some seeds and judged on others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embinit import statistics
+from embinit.experiments.experiment import Baseline, Block
+from embinit.experiments.runs.result import Result
+from embinit.reports.model import Summary
+from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.summarize import summarize
+from embinit.reports.writers.html import page
+from embinit.reports.writers.markdown import markdown, table
+from embinit.reports.writers.tables import selection_table
+from research.results import document
+from tests.reports import made
+
+AXES = ("model.positions", "recipe")
+BOTH = (Baseline("xavier"), Baseline("pretrained_xavier"))
+Levels = dict[tuple[str, ...], float]
+
+
+def levels(**of: float) -> Levels:
+    """Return levels of recipes, half a point more with rotary positions."""
+    known = {"xavier": 37.0, "pretrained_xavier": 37.2, **of}
+    places = (("sinusoidal", 0.0), ("rotary", 0.5))
+    return {(place, name): level + more for place, more in places for name, level in known.items()}
+
+
+def pair(name: str, chosen: Levels, held: Levels, seeds: range = range(10)) -> tuple[list[Block], dict[str, Result]]:
+    first, found = made.crossed(chosen, AXES, range(101, 104), name=f"{name}, chosen on")
+    second, more = made.crossed(held, AXES, seeds, name=name)
+    return [first, second], found | more
+
+
+def report(*pairs: tuple[list[Block], dict[str, Result]], against: tuple[Baseline, ...] = BOTH) -> Summary:
+    blocks = [block for listed, _ in pairs for block in listed]
+    results = {key: one for _, found in pairs for key, one in found.items()}
+    return summarize(made.experiment(*blocks, against=against, name="both"), results, file="experiments/open/both.toml")
+
+
+def test_the_highest_that_is_no_baseline_is_chosen_and_judged_on_other_seeds() -> None:
+    ups = levels(wide=39.0, gentle=38.0)
+    # On the held-out seeds the other one is better: it was not chosen.
+    summary = report(pair("Multi30k", ups | {("rotary", "xavier"): 50.0}, levels(wide=39.0, gentle=45.0)))
+    (one,) = summary.choices
+    assert (one.block, one.label, one.seeds) == ("Multi30k", "wide · rotary positions", ("101", "102", "103"))
+    held = next(row for row in summary.parts[1].rows if row.label == one.label)
+    assert one.held_out == held.statistic
+    assert [(found.baseline, found.mean) for found in one.differences] == [
+        (found.baseline, found.mean) for found in held.differences
+    ]
+    assert one.complete
+    assert one.verdict == "better"
+    assert summary.answer.startswith(
+        "wide · rotary positions, chosen on other seeds for Multi30k, is better than both xavier and pretrained_xavier: +"
+    )
+
+
+def test_holm_is_over_the_choices_alone() -> None:
+    up = levels(wide=39.0)
+    summary = report(pair("A", up, levels(wide=37.6)), pair("B", up, levels(wide=37.4), range(20, 30)))
+    found = [one for choice in summary.choices for one in choice.differences]
+    assert len(found) == 4
+    expected = statistics.holm([one.t_p for one in found if one.t_p is not None])
+    assert [one.holm_p for one in found] == pytest.approx(expected)
+
+
+def test_blocks_that_choose_are_no_part_of_the_others_correction() -> None:
+    alone, found = made.crossed(levels(wide=37.6), AXES, range(10), name="A")
+    (whole,) = summarize(made.experiment(alone, against=BOTH), found).parts
+    summary = report(pair("A", levels(wide=39.0), levels(wide=37.6)))
+    assert [row.differences for row in summary.parts[1].rows] == [row.differences for row in whole.rows]
+
+
+def test_several_choices_are_counted_and_named() -> None:
+    good, bad = levels(wide=40.0), levels(wide=36.9)
+    summary = report(pair("A", good, good), pair("B", good, bad, range(20, 30)), pair("C", good, good, range(30, 40)))
+    assert summary.answer == (
+        "of 3 starts chosen on other seeds, 2 are better than both xavier and pretrained_xavier beyond noise: "
+        "wide · rotary positions in A and C"
+    )
+    none = report(pair("A", good, bad), pair("B", good, bad, range(20, 30)))
+    assert none.answer == (
+        "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise"
+    )
+
+
+def test_what_is_not_run_is_no_choice_or_no_outcome() -> None:
+    good = levels(wide=40.0)
+    nothing = dict.fromkeys(good, math.nan)
+    assert report(pair("A", nothing, good)).choices == ()
+    (one,) = report(pair("A", good | {("rotary", "wide"): math.nan}, nothing)).choices
+    assert (one.label, one.complete, one.held_out) == ("wide · sinusoidal positions", False, None)
+    made_of = selection_table((one,))
+    assert made_of is not None
+    assert [str(cell) for cell in made_of.rows[0]][1::2] == [
+        "wide · sinusoidal positions (so far)",
+        "no run on other seeds",
+        "–",
+    ]
+    assert selection_table(()) is None
+
+
+def test_what_was_chosen_is_said_before_it_is_judged_but_not_before_all_were_run() -> None:
+    pairs = [pair(name, levels(wide=39.0), levels(wide=39.0)) for name in ("a", "b")]
+    first = [(blocks, {run.spec.key: found[run.spec.key] for run in blocks[0].runs}) for blocks, found in pairs]
+    label = "wide · rotary positions"
+    assert report(*first).answer == f"not judged on other seeds yet: {label} for a and {label} for b"
+    lacking = [(blocks, dict(list(found.items())[:-1])) for blocks, found in first]
+    assert "not judged" not in report(*lacking).answer
+
+
+def test_the_seeds_that_chose_do_not_judge() -> None:
+    good = levels(wide=40.0)
+    (one,) = report(pair("A", good, good, range(95, 105))).choices
+    assert (one.held_out, one.differences) == (None, ())
+
+
+def test_a_name_alone_chooses_for_nothing() -> None:
+    block, found = made.crossed(levels(wide=40.0), AXES, range(10), name="A, chosen on")
+    assert summarize(made.experiment(block, against=BOTH), found).choices == ()
+
+
+def named(
+    name: str, of: Levels, seeds: range = range(10), label: str = "wide"
+) -> tuple[list[Block], dict[str, Result]]:
+    block, found = made.crossed(of, AXES, seeds, name=name)
+    return [replace(block, candidate=(("model.positions", "rotary"), ("recipe", label)))], found
+
+
+def test_what_was_named_beforehand_is_judged_by_itself() -> None:
+    # Another row is better: it was not named.
+    summary = report(named("A", levels(wide=38.0, gentle=45.0)))
+    (one,) = summary.choices
+    assert (one.block, one.label, one.seeds, one.there) == ("A", "wide · rotary positions", (), None)
+    row = next(row for row in summary.parts[0].rows if row.label == one.label)
+    assert [found.mean for found in one.differences] == [found.mean for found in row.differences]
+    expected = statistics.holm([found.t_p for found in row.differences if found.t_p is not None])
+    assert [found.holm_p for found in one.differences] == pytest.approx(expected)
+    assert one.verdict == "better"
+    # It may be so by itself and not among all that was run; the block says both.
+    begins = (
+        "wide · rotary positions, named beforehand, is better than all of its baselines; corrected for all runs, use "
+    )
+    assert summary.answer.startswith(begins)
+    assert summary.answer == summary.parts[0].answer
+    bad = report(named("A", levels(wide=36.0))).answer
+    assert bad.startswith("wide · rotary positions, named beforehand, is worse than all of its baselines; ")
+
+
+def test_the_answer_is_about_the_chosen_first_and_then_about_the_named() -> None:
+    good, bad = levels(wide=40.0), levels(wide=36.9)
+    both = [pair("A", good, bad), pair("B", good, bad, range(20, 30))]
+    summary = report(*both, named("C", good, range(30, 40)))
+    first = "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise; "
+    second = "wide · rotary positions, named beforehand for C, is better than these: +"
+    assert summary.answer.startswith(first + second)
+    # Neither is a reason to correct the other.
+    assert summary.choices[:2] == report(*both).choices
+    assert summary.choices[2:] == report(named("C", good, range(30, 40))).choices
+    alone = report(named("A", good), named("B", bad, range(20, 30)))
+    assert alone.answer == (
+        "of 2 starts named beforehand, 1 is better than both xavier and pretrained_xavier beyond noise: "
+        "wide · rotary positions in A"
+    )
+    assert "Named, then judged" in page(alone)
+    assert "A start that was named beforehand" in page(alone)
+
+
+def test_what_was_named_and_not_run_is_said() -> None:
+    found = selection_table(report(named("A", dict.fromkeys(levels(wide=1.0), math.nan))).choices)
+    assert found is not None
+    assert [str(cell) for cell in found.rows[0]][:4] == [
+        "A",
+        "wide · rotary positions (named beforehand)",
+        "–",
+        "not run yet",
+    ]
+    assert found.caption == (
+        "Named beforehand: in the file before the block was run; p is Holm's over the lines of this table alone"
+    )
+
+
+def test_small_files_keep_what_was_named(tmp_path: Path) -> None:
+    blocks, results = named("A", levels(wide=40.0))
+    experiment = made.experiment(*blocks, against=BOTH)
+    path = tmp_path / "a.results.json"
+    write_compact(experiment, results, path)
+    assert read_compact(path).experiment.blocks[0].candidate == blocks[0].candidate
+
+
+def test_results_have_a_line_for_each_difference_of_a_choice() -> None:
+    good = levels(wide=40.0)
+    summary = report(pair("Multi30k", good, good), pair("SST-2", good, levels(wide=36.0), range(20, 30)))
+    said = document([summary])
+    found = selection_table(summary.choices)
+    assert found is not None
+    assert len(found.rows) == 4
+    assert table(found) in said
+    assert table(found) in markdown(summary)
+    assert "Chosen on seeds 101, 102 and 103, judged on others; p is Holm's over the lines of this table alone." in said
+    assert "- **Which start is best?** Of 2 starts chosen on other seeds, 1 is better than both" in said
+    assert "Chosen, then judged" in page(summary)
+    assert "Chosen, then judged" not in page(summarize(made.experiment(), made.results()))
+
+
+def test_one_baseline_is_enough() -> None:
+    good = levels(wide=40.0)
+    summary = report(pair("A", good, good), against=())
+    (one,) = summary.choices
+    assert [found.baseline for found in one.differences] == ["xavier"]
+    assert summary.answer.startswith("wide · rotary positions, chosen on other seeds for A, is better than xavier: +")

@@ -1,0 +1,108 @@
+"""What size costs: changes from one end of a sweep to the other, paired by seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from embinit.reports.analysis.size_costs import fall_sentence, fall_table, falls
+from embinit.reports.model import Part, Summary
+from embinit.reports.summarize import summarize
+from embinit.reports.writers.html import page
+from embinit.reports.writers.markdown import markdown
+from research.results import document
+from tests.reports import made
+
+#: positions -> what rows of 0.1, 1 and 10 reach; meaning adds 1 at 10
+LEVELS = {"sinusoidal": (38.0, 36.0, 28.0), "rotary": (38.0, 38.0, 36.0)}
+PLACES = ("0.1", "1", "10")
+
+
+def kinds(levels: dict[str, tuple[float, ...]] = LEVELS, seeds: range = range(3)) -> Summary:
+    cells = {
+        (kind, place, recipe): level + (recipe == "pretrained" and place == "10")
+        for kind, line in levels.items()
+        for place, level in zip(PLACES, line, strict=False)
+        for recipe in ("xavier", "pretrained")
+    }
+    block, found = made.crossed(cells, ("model.positions", "ratio", "recipe"), seeds, sweep="ratio")
+    return summarize(made.experiment(block, name="positions"), found, file="experiments/open/positions.toml")
+
+
+def part(summary: Summary) -> Part:
+    return summary.parts[0]
+
+
+def test_each_line_has_its_change_and_that_against_the_first_of_the_same_rows() -> None:
+    found = {one.line: one for one in falls(part(kinds()))}
+    assert list(found) == [
+        "sinusoidal positions · xavier", "sinusoidal positions · pretrained", "rotary positions · xavier",
+        "rotary positions · pretrained",
+    ]  # fmt: skip
+    assert [one.change.mean for one in found.values()] == pytest.approx([-10, -9, -2, -1], abs=0.6)
+    first, second, third, fourth = found.values()
+    assert first.beside is None and second.beside is None
+    assert third.beside is not None and fourth.beside is not None
+    assert third.beside.mean == pytest.approx(third.change.mean - first.change.mean)
+    assert fourth.beside.mean == pytest.approx(fourth.change.mean - second.change.mean)
+    assert third.beside.low is not None and third.beside.low > 5
+
+
+def test_lines_that_differ_by_their_rows_alone_are_held_against_the_first() -> None:
+    found = falls(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
+    assert [one.series for one in found] == ["xavier", "pretrained"]
+    assert found[1].beside is not None
+    assert found[1].beside.mean == pytest.approx(found[1].change.mean - found[0].change.mean)
+    table = fall_table(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
+    assert table is not None
+    assert table.header == ("", "from 0.1 to 10", "against xavier")
+
+
+def test_the_intervals_have_one_sigma() -> None:
+    widths = {round(one.change.high - one.change.low, 9) for one in falls(part(kinds())) if one.change.low is not None}  # type: ignore[operator]
+    assert len(widths) == 1
+
+
+def test_one_seed_has_no_interval() -> None:
+    summary = kinds(seeds=range(1))
+    assert all(one.change.low is None for one in falls(part(summary)))
+    assert "[" not in fall_sentence(summary.parts, "xavier")
+
+
+def test_a_line_without_an_end_is_left_out() -> None:
+    short = kinds({**LEVELS, "rotary": LEVELS["rotary"][:2]})
+    assert all("rotary" not in one.line for one in falls(part(short)))
+
+
+def test_a_sweep_over_something_else_says_nothing_of_size() -> None:
+    block, found = made.crossed(
+        {(x, "xavier"): 37.0 for x in ("1", "3")}, ("model.layers", "recipe"), sweep="model.layers"
+    )
+    other = summarize(made.experiment(block), found)
+    assert part(other).sweep is not None
+    assert falls(part(other)) == []
+    assert fall_table(part(other)) is None
+    assert fall_sentence(other.parts, "xavier") == ""
+
+
+def test_a_line_that_stands_in_two_blocks_is_said_once() -> None:
+    summary = kinds()
+    said = fall_sentence([*summary.parts, *summary.parts], "xavier")
+    assert said.count("(sinusoidal positions)") == 1
+    assert said.startswith("xavier from 0.1 to 10: −")
+
+
+def test_lines_of_one_name_in_several_blocks_are_told_apart_by_these() -> None:
+    german, czech = part(kinds()), part(kinds({"sinusoidal": (37.0, 34.0, 24.0), "none": (29.0, 28.0, 25.0)}))
+    said = fall_sentence([replace(german, name="German"), replace(czech, name="Czech")], "xavier")
+    assert said.count("sinusoidal positions") == 2
+    assert "(German, sinusoidal positions)" in said and "(Czech, sinusoidal positions)" in said
+    assert "(rotary positions)" in said and "(no positions)" in said
+
+
+def test_reports_show_it() -> None:
+    summary = kinds()
+    assert "against sinusoidal positions |" in document([summary])
+    assert "against sinusoidal positions |" in markdown(summary)
+    assert "What size costs" in page(summary)
