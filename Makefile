@@ -11,7 +11,7 @@ demo: $(READY)  ## train a small translator from four starts x three seeds, and 
 	$(BIN)/python -m embinit run experiments/demo.toml --runs build/demo/runs
 	$(BIN)/python -m embinit report experiments/demo.toml --runs build/demo/runs --out build/demo
 
-results: $(READY)  ## RESULTS.md and its figures from results/
+results: $(READY)  ## RESULTS.md, a page an experiment and their figures, from results/
 	$(BIN)/python -m research.results results RESULTS.md
 
 test: $(READY)  ## the tests, under 8 minutes on 2 cores
@@ -36,7 +36,7 @@ docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its 
 	mkdir -p build/pages/results
 	cp -r docs/. RESULTS.md PAPER.md CONTRIBUTING.md build/pages
 	cp README.md build/pages/index.md
-	cp -r results/figures build/pages/results
+	cp -r results/figures results/*.md build/pages/results
 	sed -i.bak -e 's|](docs/|](|g' -e 's|](\.\./|](|g' build/pages/*.md && rm build/pages/*.bak
 	$(BIN)/zensical build --strict
 

@@ -26,7 +26,7 @@ from research.judging import (
 )
 from research.trials import SEEDS, Trial
 
-TITLE = "## Is the advice of `embinit inspect` good?"
+TITLE = "# Is the advice of `embinit inspect` good?"
 _DIGITS = 2
 
 

@@ -1,10 +1,10 @@
-"""RESULTS.md and its figures, from the committed results alone: `python -m research.results results/ RESULTS.md`."""
+"""Write RESULTS.md and its pages from the committed results alone: `python -m research.results results/ RESULTS.md`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from embinit.errors import EmbinitError
@@ -29,37 +29,56 @@ from research import advice, overview, setting_tables, versus_paper
 from research.findings import Case, Claim, Finding, findings, holds, tallied
 from research.trials import Trial, trials
 
-#: Name of an experiment -> number of a block -> where its pictures are.
-Pictures = Mapping[str, Mapping[int, Sequence[str]]]
+#: Number of a block -> its pictures, as a page links them.
+Pictures = Mapping[int, Sequence[str]]
+#: Pages of the project's own evidence that are no experiment's.
+FINDINGS, VERSUS_PAPER, ADVICE = "findings.md", "versus_paper.md", "advice.md"
 
 
 def main(words: Sequence[str]) -> None:
-    """Write RESULTS.md, and its figures beside the results: `FOLDER OUT [--no-figures]`."""
-    drawn = "--no-figures" not in words
+    """Write RESULTS.md, a page an experiment, and their figures: `FOLDER OUT [--no-figures]`."""
+    draw = "--no-figures" not in words
     places = [word for word in words if not word.startswith("--")]
     if len(places) != 2:
         raise EmbinitError("give the folder of results and the file to write: results/ RESULTS.md")
     folder, out = Path(places[0]), Path(places[1])
-    kept = read_compacts(folder)
-    summaries = [one.summary() for one in kept if one.experiment.kind != "verdict"]
-    there = folder / "figures"
-    if drawn:
-        marked = marks(kept)
-        remove_others(there, [path for summary in summaries for path in figures(summary, there, marks=marked)])
-    pictures = {
-        summary.name: {
-            place: [_beside(there / name, out) for name in named if (there / name).is_file()]
-            for place, named in names(summary).items()
+    compacts = read_compacts(folder)
+    summaries = sorted((one.summary() for one in compacts if one.experiment.kind != "verdict"), key=_rank)
+    figure_folder = folder / "figures"
+    if draw:
+        axis_marks = marks(compacts)
+        drawn = [path for summary in summaries for path in figures(summary, figure_folder, marks=axis_marks)]
+        remove_others(figure_folder, drawn)
+    diagnosed = trials(compacts)
+    notes = [note for one in compacts if one.experiment.kind == "verdict" for note in one.experiment.notes]
+    for path, page in _pages(summaries, folder, diagnosed, notes):
+        _write(path, page)
+    _write(out, short_document(summaries, diagnosed, os.path.relpath(folder, out.parent)))
+
+
+def _pages(
+    summaries: Sequence[Summary], folder: Path, diagnosed: Sequence[Trial], notes: Sequence[str]
+) -> Iterator[tuple[Path, str]]:
+    yield folder / FINDINGS, findings_page(summaries)
+    yield folder / VERSUS_PAPER, _page(versus_paper.section(summaries))
+    if diagnosed:
+        yield folder / ADVICE, _page(advice.section(diagnosed, notes))
+    for summary in summaries:
+        pictures = {
+            number: [f"figures/{name}" for name in names_of_block if (folder / "figures" / name).is_file()]
+            for number, names_of_block in names(summary).items()
         }
-        for summary in summaries
-    }
-    notes = [note for one in kept if one.experiment.kind == "verdict" for note in one.experiment.notes]
-    with replacing(out) as file:
-        file.write(document(summaries, pictures, trials(kept), notes).encode())
+        yield folder / page_name(summary), experiment_page(summary, pictures)
 
 
-def _beside(path: Path, out: Path) -> str:
-    return Path(os.path.relpath(path, out.parent)).as_posix()
+def _write(path: Path, content: str) -> None:
+    with replacing(path) as file:
+        file.write(content.encode())
+
+
+def page_name(summary: Summary) -> str:
+    """Return the name of an experiment's page."""
+    return f"{summary.name}.md"
 
 
 def read_results(folder: Path) -> list[Summary]:
@@ -75,35 +94,60 @@ def read_compacts(folder: Path) -> list[Compact]:
     return [read_compact(path) for path in paths]
 
 
-def document(
-    summaries: Sequence[Summary],
-    pictures: Pictures | None = None,
-    diagnosed: Sequence[Trial] = (),
-    notes: Sequence[str] = (),
-) -> str:
-    """Return RESULTS.md: the answers, the findings, ours beside the paper's, the advice, then experiment by experiment.
-
-    `notes` are what files of verdicts say of the advice by hand: what was read from which cells, say.
-    """
+def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = (), folder: str = "results") -> str:
+    """Return RESULTS.md: the answers in short, and a link to the page of each experiment."""
     ordered = sorted(summaries, key=_rank)
-    claimed = findings(ordered)
+    pages = [f"[The paper's findings, claim by claim]({folder}/{FINDINGS})"]
+    pages += [f"[Our numbers beside the paper's]({folder}/{VERSUS_PAPER})"]
+    pages += [f"[The advice of `embinit inspect`, judged]({folder}/{ADVICE})"] if diagnosed else []
+    rows = tuple(
+        (
+            Cell(f"[{summary.title}]({folder}/{page_name(summary)})"),
+            Cell(str(summary.cost.runs) if summary.cost.runs else NONE),
+            Cell(duration(busy([summary.cost])) if summary.cost.runs else NONE),
+            Cell(f"`{summary.file or summary.name}`"),
+        )
+        for summary in ordered
+    )
+    header = ("experiment", "runs", "device time", "file")
     lines = [
         "# Results",
         "",
-        "Generated by `make results` from `results/`; every number here is computed from the files there.",
+        "`make results` writes this page and the pages that it links from the files in `results/`. "
+        "It computes every number anew.",
         "",
-        *overview.section(ordered, claimed, diagnosed),
-        "## The paper's findings",
+        *overview.section(ordered, findings(ordered), diagnosed),
+        "## Pages",
         "",
+        *(f"- {page}" for page in pages),
+        "",
+        _raw_table(header, rows),
     ]
-    for finding in claimed:
+    return _page(lines)
+
+
+def _raw_table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Return a Markdown table whose cells are Markdown already: links and code."""
+    lines = [" | ".join(header), " | ".join(["---", "--:", "--:", "---"][: len(header)])]
+    lines += [" | ".join(cell.text for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def findings_page(summaries: Sequence[Summary]) -> str:
+    """Return the page that holds each of the paper's claims against our results."""
+    lines = ["# The paper's findings", ""]
+    for finding in findings(sorted(summaries, key=_rank)):
         lines += _finding(finding)
-    lines += versus_paper.section(ordered)
-    lines += advice.section(diagnosed, notes) if diagnosed else []
-    for summary in ordered:
-        lines += _experiment(summary, (pictures or {}).get(summary.name, {}))
-    said = dict.fromkeys(line for summary in ordered for line in explanation(summary))
-    lines += ["## How to read this", "", *(f"- {text(line)}" for line in said)]
+    return _page(lines)
+
+
+def experiment_page(summary: Summary, pictures: Pictures | None = None) -> str:
+    """Return an experiment's page: question, answer, tables, figures, and how to read them."""
+    legend = [f"- {text(line)}" for line in dict.fromkeys(explanation(summary))]
+    return _page([*_experiment(summary, pictures or {}), "## How to read this page", "", *legend])
+
+
+def _page(lines: Sequence[str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -116,7 +160,7 @@ def _rank(summary: Summary) -> int:
 
 
 def _finding(finding: Finding) -> list[str]:
-    lines = [f"### {text(finding.title)}", ""]
+    lines = [f"## {text(finding.title)}", ""]
     for claim in finding.claims:
         said = claim.text[:1].upper() + claim.text[1:]
         lines += [f"**{text(sentence(said))}** {text(sentence(claim.outcome))}{_where(claim)}", ""]
@@ -163,7 +207,7 @@ def _where(claim: Claim) -> str:
 
 def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list[str]:
     blocks, whole = shown(summary), trimmed(summary)
-    lines = [f"## {text(summary.title)}", "", text(summary.question), ""]
+    lines = [f"# {text(summary.title)}", "", text(summary.question), ""]
     if blocks:
         lines += [f"**{text(sentence(summary.answer))}**", ""]
         said = [*(sentence(one) for one in whole.caveats), *summary.notes]
@@ -209,7 +253,7 @@ def _block(one: Shown, pictures: Sequence[str], alone: bool) -> list[str]:
     if part.sweep is None and not alone and not figured:
         inside = [*_tables(part, folded=True), *_lengths(part), *_about(one), *image]
         return details(_ended(part.answer), inside, part.name)
-    lines = [f"### {text(part.name)}", ""]
+    lines = [f"## {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
     lines += [] if alone else [text(sentence(part.answer)), ""]

@@ -29,9 +29,9 @@ def section(summaries: Sequence[Summary]) -> list[str]:
             found.setdefault(name, {}).setdefault((part.name, same), replace(part, rows=of_table))
     if not found:
         return []
-    lines = ["## Ours beside the paper's", ""]
+    lines = ["# Our numbers beside the paper's", ""]
     for name in sorted(found):
-        lines += [f"### {text(name)}", "", *_blocks(list(found[name].values()))]
+        lines += [f"## {text(name)}", "", *_blocks(list(found[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
         "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "

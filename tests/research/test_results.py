@@ -9,7 +9,7 @@ from embinit.reports.analysis.measurements import summarize_measured
 from embinit.reports.model import Summary
 from embinit.reports.results_file import write_compact, write_measured
 from embinit.reports.summarize import summarize
-from research.results import document, main
+from research.results import experiment_page, findings_page, main, short_document
 from tests.reports import made
 from tests.reports.test_measurements import distributions
 from tests.research.test_overview import FALLING, swept
@@ -26,63 +26,52 @@ def table1(*names: str) -> Summary:
     return summarize(asked, made.results(*blocks), file="experiments/paper/table1.toml")
 
 
-def part_of(text: str, title: str) -> str:
-    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def test_answers_come_first_then_the_paper_then_open_questions_then_the_rest() -> None:
-    other = summarize(made.experiment(title="Engine"), made.results(), file="experiments/engine.toml")
-    text = document([other, swept(), table1("A")])
-    heads = [line for line in text.split("\n") if line.startswith("## ")]
-    assert heads == [
-        "## In short",
-        "## The paper's findings",
-        "## Ours beside the paper's",
-        "## Table 1: all",
-        "## Which scale?",
-        "## Engine",
-        "## How to read this",
-    ]
+def test_the_short_page_has_the_answers_and_links_the_paper_before_open_questions_and_the_rest() -> None:
+    other = summarize(made.experiment(name="engine", title="Engine"), made.results(), file="experiments/engine.toml")
+    page = short_document([other, swept(), table1("A")])
+    assert [line for line in page.split("\n") if line.startswith("## ")] == ["## In short", "## Pages"]
+    places = [page.index(f"](results/{name}.md)") for name in ("table1", "scale", "engine")]
+    assert places == sorted(places)
+    assert len(page.split("\n")) < 200
 
 
 def test_what_was_not_run_is_one_line_each_at_the_end_of_its_experiment() -> None:
-    text = document([table1("A", "B")])
-    said = part_of(text, "Table 1: all")
+    said = experiment_page(table1("A", "B"))
     listed = said.partition("What is missing:\n\n")[2].split("\n")[:2]
     assert listed == [
         "- Multi30k, mT5: not run: needs mt5-base.",
         "- Tatoeba, MiniLM: not run yet: 20 runs.",
     ]
-    assert text.count("Multi30k, mT5") == 1
-    assert "(0/" not in text
-    assert "Nothing has been run yet" not in text
+    assert said.count("Multi30k, mT5") == 1
+    assert "(0/" not in said
+    assert "Nothing has been run yet" not in said
     assert "runs of" not in said
 
 
 def test_an_experiment_of_which_nothing_was_run_is_its_list() -> None:
-    said = part_of(document([table1()]), "Table 1: all")
+    said = experiment_page(table1())
     assert "|" not in said
-    assert said.count("\n- ") == 2
+    assert said.partition("## How to read")[0].count("\n- ") == 2
 
 
 def test_several_blocks_are_folded_under_their_answers_and_one_is_open() -> None:
-    said = part_of(document([table1("A", "B")]), "Table 1: all")
+    said = experiment_page(table1("A", "B"))
     assert said.count("<details>") == said.count("</details>") == 2
     assert "<summary><b>A</b>: " in said
-    alone = part_of(document([table1("A")]), "Table 1: all")
-    assert "### A\n" in alone
+    alone = experiment_page(table1("A"))
+    assert "## A\n" in alone
     assert alone.index("| xavier |") < alone.index("What is missing")
     assert "<details>" not in alone  # without a picture there is nothing to fold
 
 
 def test_folded_heads_are_no_markup() -> None:
-    said = document([table1("<script>alert(1)</script>", "B")])
+    said = experiment_page(table1("<script>alert(1)</script>", "B"))
     assert "<script>" not in said
     assert "<summary><b>&lt;script&gt;" in said
 
 
 def test_a_sweep_has_its_figure_first_then_a_small_table_and_the_long_one_folded() -> None:
-    said = part_of(document([swept()], {"scale": {1: ["figures/scale-1-sweep.svg"]}}), "Which scale?")
+    said = experiment_page(swept(), {1: ["figures/scale-1-sweep.svg"]})
     places = [
         said.index(word)
         for word in ("![one](figures/scale-1-sweep.svg)", "|  | 0.1 | 1 | 10 |", "<details>", "| xavier · ratio 0.1 |")
@@ -93,14 +82,14 @@ def test_a_sweep_has_its_figure_first_then_a_small_table_and_the_long_one_folded
 def test_a_value_without_any_run_is_said_once() -> None:
     levels = FALLING | {(x, "pretrained_shuffled"): math.nan for x in ("0.1", "1", "10")}
     block, found = made.crossed(levels, ("ratio", "recipe"), sweep="ratio")
-    said = part_of(document([summarize(made.experiment(block, title="S"), found)]), "S")
+    said = experiment_page(summarize(made.experiment(block, title="S"), found))
     assert said.count("shuffled") == 1
     assert "- Not run yet: pretrained_shuffled (12 runs)." in said
 
 
 def test_settings_are_a_small_table_and_the_long_one_is_folded() -> None:
     block, found = made.crossed(TABLE3, AXES, paper=("3", "multi30k", "glove"))
-    said = part_of(document([summarize(made.experiment(block, title="T3"), found)]), "T3")
+    said = experiment_page(summarize(made.experiment(block, title="T3"), found))
     assert said.index("|  | xavier | pretrained |") < said.index("<summary>Intervals and tests</summary>")
 
 
@@ -108,7 +97,7 @@ def test_the_findings_say_where_they_hold() -> None:
     two = made.block("SST-2, GloVe", task="sst2", seeds=range(8))
     one = made.block("Multi30k, GloVe", seeds=range(8))
     found = made.results(one) | made.results(two, levels={**made.LEVELS, "pretrained": 40.0})
-    text = document([summarize(made.experiment(one, two), found)])
+    text = findings_page([summarize(made.experiment(one, two), found)])
     assert "Holds on translation (Multi30k); not on classification (SST-2)." in text
     assert "| borne out, as in the paper |" in text
 
@@ -118,7 +107,7 @@ def test_blocks_that_were_measured_are_one_table() -> None:
     rows = distributions()["blocks"][0]["rows"]
     found = {"name": "x", "kind": "distribution", "blocks": [{"name": name, "rows": rows} for name in ("one", "two")]}
     summary = summarize_measured(made.experiment(*blocks, kind="distribution", title="Table 6"), found)
-    said = part_of(document([summary]), "Table 6")
+    said = experiment_page(summary)
     assert said.count("| block | matrix |") == 1
     assert said.count("| one |") == said.count("| two |") == 1
     assert "0 runs" not in said
@@ -139,4 +128,4 @@ def test_pictures_of_blocks_that_are_gone_are_removed(tmp_path: Path) -> None:
     assert (pictures / "made-2-curves.svg").exists()
     main([str(tmp_path), str(tmp_path / "R.md")])
     assert sorted(path.name for path in pictures.iterdir()) == ["made-1-curves.svg", "mine.svg"]
-    assert "(figures/made-1-curves.svg)" in (tmp_path / "R.md").read_text("utf-8")
+    assert "(figures/made-1-curves.svg)" in (tmp_path / "made.md").read_text("utf-8")

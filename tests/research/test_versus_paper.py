@@ -90,7 +90,7 @@ def test_table_7_adds_its_row_and_does_not_repeat_table_1s() -> None:
         summarize(made.experiment(seven, name="table7", baseline="xavier_pretrained"), found),
     ]
     for listed in (summaries, summaries[::-1], summaries[1:]):
-        lines = "\n".join(section(listed)).partition("### Table 7")
+        lines = "\n".join(section(listed)).partition("## Table 7")
         assert lines[0].count("SST-2, BERT") == lines[2].count("SST-2, BERT") == 1
         assert "xavier_pretrained" not in lines[0]
         assert "| pretrained |" not in lines[2]
@@ -108,8 +108,8 @@ def test_losses_of_table_3_are_beside_the_papers() -> None:
 def test_table_3_is_crossed() -> None:
     block, found = made.crossed(TABLE3, AXES, name="Multi30k, GloVe", paper=("3", "multi30k", "glove"))
     lines = section([summarize(made.experiment(block), found), report("A, GloVe", name="table1")])
-    assert lines.index("### Table 1") < lines.index("### Table 3")
-    table = "\n".join(lines[lines.index("### Table 3") :])
+    assert lines.index("## Table 1") < lines.index("## Table 3")
+    table = "\n".join(lines[lines.index("## Table 3") :])
     assert "|  | xavier, ours | paper | pretrained, ours | paper |" in table
     assert table.count("frozen · no positions") == 2  # scores, losses
 
@@ -117,5 +117,5 @@ def test_table_3_is_crossed() -> None:
 def test_a_row_of_table_7_has_its_own_table() -> None:
     block = made.block("SST-2, BERT", recipes=("xavier_pretrained",), task="sst2", paper=("7", "sst2", "bert"))
     lines = section([summarize(made.experiment(replace(block)), made.results(block))])
-    assert "### Table 7" in lines
+    assert "## Table 7" in lines
     assert any("xavier_pretrained" in line and "82.0 ± 1.0" in line for line in "\n".join(lines).split("\n"))
