@@ -54,14 +54,15 @@ def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
     """The first names are those of before there were any."""
     lines = (
         "",
-        "model.position_dims = 0\nmodel.position_gain = 1\n",
+        "model.position_dims = 0\nmodel.position_gain = 1\ntraining.found_rate = 1\n",
         "model.position_dims = 4\n",
         "model.position_gain = 2\n",
+        "training.found_rate = 0.1\n",
     )
-    plain, same, four, two = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
+    plain, same, *others = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
     assert plain == ["897a03c434ee3466", "83bb70100eb90118", "a9d96fc409b88703", "652afee65cc24903"]
     assert same == plain
-    assert len({*plain, *four, *two}) == 12
+    assert len({key for keys in (plain, *others) for key in keys}) == 16
 
 
 def test_later_settings_are_settings_at_their_defaults() -> None:

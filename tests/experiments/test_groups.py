@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embinit.experiments.execution import checkpoints
-from embinit.experiments.jobs import Group, read_jobs
+from embinit.experiments.jobs import Group, Job, read_jobs
 from tests.experiments.made import planned
 
 
@@ -47,6 +47,26 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
     assert sizes == {("cpu", 1): [2, 2], ("cpu", 2): [2, 2, 2, 2], ("cuda", 1): [2, 2], ("cuda", 2): [4, 4]}
     small = checkpoints.groups_of(plan + other[:2], tmp_path, None, "cuda", workers=3)
     assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
+
+
+def test_runs_that_differ_in_the_rates_of_their_rows_train_side_by_side(jobs: Path, tmp_path: Path) -> None:
+    plan = read_jobs(jobs).jobs
+
+    def changed(letter: str, **settings: float) -> tuple[Job, ...]:
+        return tuple(
+            replace(
+                job,
+                key=f"{job.key[:-1]}{letter}",
+                spec=replace(job.spec, training=tuple({**dict(job.spec.training), **settings}.items())),
+            )
+            for job in plan
+        )
+
+    slow, found = changed("x", embedding_rate=0.1), changed("y", embedding_rate=0.5, found_rate=0.0)
+    together = checkpoints.groups_of(plan + slow + found, tmp_path, None, "cuda")
+    assert [len(one.jobs) for one in together] == [12]
+    apart = checkpoints.groups_of(plan + changed("z", rate=1e-3), tmp_path, None, "cuda")
+    assert [len(one.jobs) for one in apart] == [4, 4]
 
 
 def test_several_workers_get_the_longest_groups_first_and_one_the_files_order(jobs: Path, tmp_path: Path) -> None:

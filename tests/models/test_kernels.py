@@ -132,6 +132,32 @@ def test_adam_is_torchs() -> None:
     torch.testing.assert_close(second, adam.state[theirs]["exp_avg_sq"])
 
 
+@pytest.mark.parametrize("width", [2, 24, 300])
+def test_adam_takes_a_rate_for_each_row(width: int) -> None:
+    start, rates = torch.randn(3, 17, width), torch.rand(3, 17, 1)
+    rates[0], rates[1, ::2], rates[2] = 0.01, 0.0, rates[2] * 0.01
+    betas, epsilon = (0.9, 0.98), 1e-9
+    ours, uniform = start.clone().requires_grad_(), start.clone().requires_grad_()
+    theirs = start.clone().requires_grad_()
+    adam = torch.optim.Adam([theirs], lr=1.0, betas=betas, eps=epsilon)
+    moments, uniform_moments = ([torch.zeros_like(start), torch.zeros_like(start)] for _ in range(2))
+    step = torch.tensor(0.0)
+    expected = start.clone()
+    for _ in range(4):
+        gradient = torch.randn_like(start)
+        before = theirs.detach().clone()
+        theirs.grad = gradient.clone()
+        adam.step()
+        expected += rates * (theirs.detach() - before)
+        step += 1
+        operations.adam(ours, gradient, *moments, step, rates, betas, epsilon)
+        operations.adam(uniform, gradient, *uniform_moments, step, torch.tensor(0.01), betas, epsilon)
+    torch.testing.assert_close(ours.detach(), expected, rtol=2e-5, atol=2e-6)
+    assert torch.equal(ours[1, ::2], start[1, ::2])  # a rate of 0 changes no bit
+    assert torch.equal(ours[0], uniform[0])  # a row has the bits that one rate for all rows gives it
+    assert not torch.equal(ours[2], uniform[2])
+
+
 def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:
     line = [sys.executable, "-m", "tests.models.compiled"]
     environment = {**os.environ, "TRITON_INTERPRET": "0"}

@@ -258,6 +258,12 @@ def other(copying: Prepared, what: str, folder: Path) -> Outcome:
         members.reverse()
     if what == "frozen rows":
         members[1] = replace(members[1], frozen=kept)
+    if what == "found rows":
+        members[1] = replace(members[1], found=kept)
+    if what == "a member's rate":
+        members[1] = replace(members[1], embedding_rate=0.5)
+    if what == "a member's rate of found rows":
+        members[1] = replace(members[1], found_rate=0.5)
     if what == "fewer members":
         members.pop()
     training = settings(epochs=1, rate=1e-3 if what == "training" else 2e-3)
@@ -265,7 +271,11 @@ def other(copying: Prepared, what: str, folder: Path) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    "what", ["model", "training", "seed", "matrices", "places", "frozen rows", "fewer members"]
+    "what",
+    [
+        "model", "training", "seed", "matrices", "places", "frozen rows", "found rows", "a member's rate",
+        "a member's rate of found rows", "fewer members",
+    ],
 )  # fmt: skip
 def test_a_checkpoint_of_another_training_is_refused(what: str, copying: Prepared, checkpointed: Path) -> None:
     before = (checkpointed / NAME).read_bytes()

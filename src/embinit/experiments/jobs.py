@@ -20,6 +20,7 @@ from typing import Any
 from embinit.errors import EmbinitError
 from embinit.experiments.spec import Spec, digest, from_json
 from embinit.files import replacing
+from embinit.training.options import PER_MEMBER
 
 VERSION = 1
 
@@ -35,9 +36,10 @@ class Job:
 
     @property
     def shape(self) -> str:
-        """Return what members of one lockstep batch must have in common: task, model and training."""
+        """Return what members of one lockstep batch must have in common: task, model, and training but the rates of rows."""
         content = self.spec.as_json()
-        return digest([content["task"], content["model"], content["training"]])
+        shared = {name: value for name, value in content["training"].items() if name not in PER_MEMBER}
+        return digest([content["task"], content["model"], shared])
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ class Member:
     matrices: tuple[Matrix, ...]
     #: which rows of each side's matrix stay as they are; None: those that training says
     frozen: tuple[Flags | None, ...] | None = None
+    #: which rows of each side's matrix the source had, so that `found_rate` applies to them; None: no row
+    found: tuple[Flags | None, ...] | None = None
+    #: the member's own values of these two settings; None: the training's
+    embedding_rate: float | None = None
+    found_rate: float | None = None
 
 
 class Stack(nn.Module):

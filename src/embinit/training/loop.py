@@ -25,6 +25,7 @@ from embinit.training.batches import Batches, Numbers, Rooms
 from embinit.training.evaluation import Validation
 from embinit.training.fit import check_fit
 from embinit.training.options import Training
+from embinit.training.row_rates import own_rates
 from embinit.training.step import Trainer
 
 
@@ -144,6 +145,7 @@ class _Run:
             "architecture": asdict(architecture),
             "training": asdict(training),
             "seeds": [member.seed for member in members],
+            "rates": [own_rates(member, training) for member in members],
             "prepared": prepared.path.name,
         }
         dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
@@ -159,7 +161,10 @@ class _Run:
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """Return what a checkpoint must be of, as JSON gives it back: settings, and a checksum of each member's start."""
-        starts = [[_checksum(one) for one in (*member.matrices, *(member.frozen or ()))] for member in self._members]
+        starts = [
+            [[_checksum(one) for one in arrays or ()] for arrays in (member.matrices, member.frozen, member.found)]
+            for member in self._members
+        ]
         found: dict[str, Any] = json.loads(json.dumps({**self._about, "starts": starts}))
         return found
 

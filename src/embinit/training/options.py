@@ -8,6 +8,9 @@ from typing import Literal
 
 from embinit.errors import EmbinitError, check_choices
 
+#: Settings that members trained side by side need not share: each member has its own value.
+PER_MEMBER = ("embedding_rate", "found_rate")
+
 
 @dataclass(frozen=True)
 class Training:
@@ -27,6 +30,9 @@ class Training:
     smoothing: float = 0.0
     #: rate of the embeddings over that of the rest
     embedding_rate: float = 1.0
+    #: rate of the rows that the source had over that of the other rows; 0 freezes them. Random rows have no source, so
+    #: this does not change them
+    found_rate: float = 1.0
     #: embeddings stay as they are for so many epochs; -1: always
     frozen_epochs: int = 0
     #: which rows of an embedding are never changed: those that the source had, or none
@@ -49,9 +55,9 @@ class Training:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
-        for name in ("warmup", "clip", "patience", "bleu_every", "embedding_rate"):
-            if getattr(self, name) < 0:
-                raise EmbinitError(f"{name} is {getattr(self, name)}; it cannot be negative")
+        for name in ("warmup", "clip", "patience", "bleu_every", *PER_MEMBER):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise EmbinitError(f"{name} is {getattr(self, name)}; a finite number of 0 or more is needed")
         if self.frozen_epochs < -1:
             raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; -1 (always) or a number of epochs")
         if not 0 <= self.smoothing < 1:

@@ -14,6 +14,7 @@ from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.options import Training
+from embinit.training.row_rates import embedding_factors
 
 
 def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -54,10 +55,20 @@ class Trainer:
         self._cuda = device.type == "cuda"
         self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
         others = [weight for name, weight in stack.weights.items() if name not in self._embeddings]
-        groups = [
-            {"params": list(self._embeddings.values()), "factor": training.embedding_rate},
-            {"params": others, "factor": 1.0},
+        factors = embedding_factors(stack, training, members)
+        #: embeddings whose rows have different rates: the factor of each row, (members, rows, 1)
+        self._row_factors = {
+            self._embeddings[name]: factor for name, factor in factors.items() if isinstance(factor, Tensor)
+        }
+        #: the rate of each row, which the CUDA kernel reads; a captured step keeps its address
+        self._row_rates = {
+            weight: torch.zeros_like(factor, dtype=torch.float32) for weight, factor in self._row_factors.items()
+        }
+        groups: list[dict[str, Any]] = [
+            {"params": [weight], "factor": 1.0 if isinstance(factors[name], Tensor) else factors[name]}
+            for name, weight in self._embeddings.items()
         ]
+        groups.append({"params": others, "factor": 1.0})
         rate: Any = torch.tensor(training.rate, device=device) if self._cuda else training.rate
         self.adam = torch.optim.Adam(
             [{**group, "lr": rate.clone() if self._cuda else rate} for group in groups],
@@ -113,6 +124,8 @@ class Trainer:
                     group["lr"].fill_(own)
                 else:
                     group["lr"] = own
+            for weight, factors in self._row_factors.items():
+                self._row_rates[weight].copy_(rate * factors)
         self._frozen = self.training.frozen_epochs < 0 or epoch < self.training.frozen_epochs
         for weight in self._embeddings.values():
             weight.requires_grad_(not self._frozen)
@@ -139,13 +152,23 @@ class Trainer:
         ]
         # Its own step makes the moments; where they are there, one kernel a weight reads and writes all of it faster.
         if not self._cuda or not all(operations.usable(weight) and self.adam.state[weight] for weight, _ in moved):
-            self.adam.step()
+            self._step_by_rows()
             return
         states = [self.adam.state[weight] for weight, _ in moved]
         torch._foreach_add_([state["step"] for state in states], 1)
         for (weight, group), state in zip(moved, states, strict=True):
             moments = (state["exp_avg"], state["exp_avg_sq"])
-            operations.adam(weight, weight.grad, *moments, state["step"], group["lr"], group["betas"], group["eps"])
+            rate = self._row_rates.get(weight, group["lr"])
+            operations.adam(weight, weight.grad, *moments, state["step"], rate, group["betas"], group["eps"])
+
+    def _step_by_rows(self) -> None:
+        """Step torch's Adam, then shorten (or lengthen) the update of each row whose rate is not that of its group."""
+        before = {weight: weight.detach().clone() for weight in self._row_factors if weight.grad is not None}
+        self.adam.step()
+        with torch.no_grad():
+            for weight, start in before.items():
+                # A factor of 1 gives Adam's result and a factor of 0 the start, both bit for bit.
+                torch.lerp(start, weight, self._row_factors[weight].float(), out=weight)
 
 
 def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:

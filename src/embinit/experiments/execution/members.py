@@ -38,19 +38,25 @@ def train_members(
     every: float,
     stopping: Callable[[], bool],
 ) -> Outcome:
-    """Return the outcome of members that differ in seed and matrices alone."""
+    """Return the outcome of members that differ in seed, matrices and the rates of their rows alone."""
     from embinit.models.model import Member
     from embinit.training.loop import train
 
-    training = training_of(specs[0])
-    held = training.frozen_rows == "found"
+    trainings = [training_of(spec) for spec in specs]
+    held = trainings[0].frozen_rows == "found"
     members = [
-        Member(spec.seed, start.matrices, start.found if held else None)
-        for spec, start in zip(specs, starts, strict=True)
+        Member(
+            seed=spec.seed,
+            matrices=start.matrices,
+            frozen=start.found if held else None,
+            found=start.found,
+            embedding_rate=training.embedding_rate,
+            found_rate=training.found_rate,
+        )
+        for spec, start, training in zip(specs, starts, trainings, strict=True)
     ]
-    return train(
-        prepared, architecture_of(specs[0], prepared), members, training, device, progress, checkpoint, every, stopping
-    )
+    model = architecture_of(specs[0], prepared)
+    return train(prepared, model, members, trainings[0], device, progress, checkpoint, every, stopping)
 
 
 def stopped() -> type[Exception]:

@@ -306,9 +306,12 @@ def entropy_backward(
 @triton.jit
 def adam(
     weight_ptr, grad_ptr, first_ptr, second_ptr, step_ptr, rate_ptr, count, beta1, beta2, log_beta1, log_beta2, epsilon,
-    BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step for all numbers of a weight; `step_ptr` has the number of this step, from 1 on."""
+    """One step for all numbers of a weight; `step_ptr` has the number of this step, from 1 on.
+
+    `rate_ptr` has one rate for each row of WIDTH numbers; WIDTH = 0: one rate for all.
+    """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     grad = tl.load(grad_ptr + at, mask=there, other=0.0)
@@ -318,7 +321,11 @@ def adam(
     step = tl.load(step_ptr)
     first = beta1 * first + (1 - beta1) * grad
     second = beta2 * second + (1 - beta2) * grad * grad
-    size = tl.load(rate_ptr) / (1 - tl.exp(step * log_beta1))
+    if WIDTH == 0:  # noqa: SIM108
+        rate = tl.load(rate_ptr)
+    else:
+        rate = tl.load(rate_ptr + at // WIDTH, mask=there, other=0.0)
+    size = rate / (1 - tl.exp(step * log_beta1))
     root = tl.sqrt(second) / tl.sqrt(1 - tl.exp(step * log_beta2)) + epsilon
     tl.store(first_ptr + at, first, mask=there)
     tl.store(second_ptr + at, second, mask=there)

@@ -242,8 +242,15 @@ def adam(
     weight: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor,
     betas: tuple[float, float], epsilon: float,
 ) -> None:  # fmt: skip
-    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device."""
+    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device.
+
+    `rate` is one number for the whole weight, or one for each of its rows: a contiguous float32 tensor of weight.shape[:-1],
+    or of that with a last dimension of 1.
+    """
     block, logs = 2048, map(math.log, betas)
+    # A tensor without dimensions is one rate; any other has a rate for each row, even where there is only one row.
+    width = weight.shape[-1] if rate.dim() else 0
     _kernels().adam[(-(-weight.numel() // block),)](
-        weight.detach(), grad, first, second, step, rate, weight.numel(), *betas, *logs, epsilon, BLOCK=block
-    )
+        weight.detach(), grad, first, second, step, rate, weight.numel(), *betas, *logs, epsilon, WIDTH=width,
+        BLOCK=block,
+    )  # fmt: skip
