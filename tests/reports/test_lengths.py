@@ -16,7 +16,7 @@ from embinit.reports.summarize import summarize
 from embinit.reports.writers.figures import figures, names
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown
-from research.results import document
+from research.results import experiment_page
 from tests.reports import made
 
 #: recipe -> how far below its score short and long sentences lie
@@ -91,9 +91,9 @@ def test_every_writer_has_the_table() -> None:
     (found,) = length_tables(part(summary))
     assert found.header == ("tokens", "up to 15", "16 and more")
     assert "700, 300 sentences" in found.caption and "against xavier" in found.caption
-    for written in (markdown(summary), document([summary]), page(summary)):
+    for written in (markdown(summary), experiment_page(summary), page(summary)):
         assert "16 and more" in written
-    assert "Length matters" in document([summary])
+    assert "Length matters" in experiment_page(summary)
 
 
 def test_a_picture_is_drawn_where_length_matters(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_a_picture_is_drawn_where_length_matters(tmp_path: Path) -> None:
     drawn = figures(summary, tmp_path)
     assert [path.name for path in drawn] == ["made-1-curves.svg", "made-1-lengths.svg"]
     assert "BLEU against xavier" in drawn[1].read_text()
-    pictures = {summary.name: {1: [path.name for path in drawn]}}
-    assert all(f"]({path.name})" in document([summary], pictures) for path in drawn)
+    pictures = {1: [path.name for path in drawn]}
+    assert all(f"]({path.name})" in experiment_page(summary, pictures) for path in drawn)
 
 
 def test_a_small_file_keeps_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from embinit.reports.results_file import read_compact, write_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown
-from research.results import document, main, read_results
+from research.results import findings_page, main, read_results
 from tests.reports import made
 from tests.reports.test_writers import HOSTILE
 
@@ -163,26 +163,31 @@ def written(folder: Path, seeds: int = 10) -> None:
     write_compact(asked, made.results(block), folder / "table1.json", "experiments/paper/table1.toml")
 
 
-def test_results_are_one_document_from_the_files_alone(tmp_path: Path) -> None:
-    written(tmp_path / "results")
-    main([str(tmp_path / "results"), str(tmp_path / "RESULTS.md")])
-    text = (tmp_path / "RESULTS.md").read_text("utf-8")
-    assert "|  | pretrained_xavier | **38.8 ± 0.4** | 38.7 ± 0.3 | +0.1 | yes |" in text
-    assert text.count("Multi30k, GloVe (BLEU)") == 1
+def test_results_are_one_short_page_and_its_pages_from_the_files_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    written(folder)
+    main([str(folder), str(tmp_path / "RESULTS.md")])
+    short = (tmp_path / "RESULTS.md").read_text("utf-8")
+    assert "about 162 GPU-hours" in short
+    assert "(results/table1.md)" in short
+    beside_paper = (folder / "versus_paper.md").read_text("utf-8")
+    assert "|  | pretrained_xavier | **38.8 ± 0.4** | 38.7 ± 0.3 | +0.1 | yes |" in beside_paper
+    assert beside_paper.count("Multi30k, GloVe (BLEU)") == 1
+    text = (folder / "table1.md").read_text("utf-8")
     assert "needs the official files" in text
-    assert "![Multi30k, GloVe](results/figures/table1-1-curves.svg)" in text
+    assert "![Multi30k, GloVe](figures/table1-1-curves.svg)" in text
     assert "`embinit run experiments/paper/table1.toml`" in text
-    assert "about 162 GPU-hours" in text
-    assert str(tmp_path) not in text
-    before = {path: path.read_bytes() for path in (tmp_path / "results" / "figures").iterdir()}
-    main([str(tmp_path / "results"), str(tmp_path / "AGAIN.md")])
-    assert (tmp_path / "AGAIN.md").read_text("utf-8") == text
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix in (".md", ".svg")]
+    assert not [path for path in files if str(tmp_path) in path.read_text("utf-8")]
+    before = {path: path.read_bytes() for path in files}
+    main([str(folder), str(tmp_path / "AGAIN.md")])
+    assert (tmp_path / "AGAIN.md").read_text("utf-8") == short
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_results_say_what_becomes_of_each_finding(tmp_path: Path) -> None:
     written(tmp_path)
-    text = document(read_results(tmp_path))
+    text = findings_page(read_results(tmp_path))
     assert "Finding 1" in text
     assert "Confirmed: borne out in 1 of 1 case." in text
     assert "Not tested." in text

@@ -11,7 +11,7 @@ from embinit.reports.model import Part, Summary
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown
-from research.results import document
+from research.results import experiment_page
 from tests.reports import made
 
 #: positions -> what rows of 0.1, 1 and 10 reach; meaning adds 1 at 10
@@ -103,6 +103,6 @@ def test_lines_of_one_name_in_several_blocks_are_told_apart_by_these() -> None:
 
 def test_reports_show_it() -> None:
     summary = kinds()
-    assert "against sinusoidal positions |" in document([summary])
+    assert "against sinusoidal positions |" in experiment_page(summary)
     assert "against sinusoidal positions |" in markdown(summary)
     assert "What size costs" in page(summary)
