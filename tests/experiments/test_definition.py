@@ -57,12 +57,20 @@ def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
         "model.position_dims = 0\nmodel.position_gain = 1\ntraining.found_rate = 1\n",
         "model.position_dims = 4\n",
         "model.position_gain = 2\n",
-        "training.found_rate = 0.1\n",
     )
     plain, same, *others = ([run.spec.key for run in read(tmp_path, BLOCK + line).blocks[0].runs] for line in lines)
     assert plain == ["897a03c434ee3466", "83bb70100eb90118", "a9d96fc409b88703", "652afee65cc24903"]
     assert same == plain
-    assert len({key for keys in (plain, *others) for key in keys}) == 16
+    assert len({key for keys in (plain, *others) for key in keys}) == 12
+
+
+def test_found_rate_names_new_runs_of_rows_that_have_a_source_and_of_no_others(tmp_path: Path) -> None:
+    plain, slow = (
+        [run.spec for run in read(tmp_path, BLOCK + line).blocks[0].runs]
+        for line in ("", "training.found_rate = 0.1\n")
+    )
+    same = [before.key == after.key for before, after in zip(plain, slow, strict=True)]
+    assert same == [spec.sides[0][1].recipe == "xavier" for spec in plain] == [True, True, False, False]
 
 
 def test_later_settings_are_settings_at_their_defaults() -> None:

@@ -236,7 +236,9 @@ class _Block:
         dim = next(iter(dims), None)
         try:
             made = architecture(model, kind, dim)
-            trained = Training(**{"rate": _RATES[kind], **training})
+            # Random rows have no source, so that `found_rate` does not change them: whatever it is, they are one run.
+            same = {} if any(side.uses_source for side in sides) else {"found_rate": Training.found_rate}
+            trained = Training(**{"rate": _RATES[kind], **training, **same})
             for side in sides:
                 side.recipe.check(dim)
         except EmbinitError as error:
