@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 GERMAN = ["Ein Mann läuft.", "Zwei Hunde spielen im Schnee.", "Eine Frau liest ein Buch."]
@@ -79,8 +81,40 @@ def mnli_jsonl(folder: Path) -> Path:
     return folder
 
 
+def mnli_parts(folder: Path) -> Path:
+    header = "label\tpremise\thypothesis\tsrc\tgenre\n"
+    write(folder / "train_subset.tsv.gz", header + "entailment\tA man runs.\tA man moves.\tx\tfiction\n")
+    write(folder / "train_more.tsv.gz", header + "neutral\tHe sits.\tHe reads.\ty\ttravel\n")
+    for name in ("dev_matched", "dev_mismatched"):
+        write(folder / f"{name}.tsv.gz", "label\tpremise\thypothesis\nneutral\tShe eats.\tShe eats fish.\n")
+    return folder
+
+
+def ted_tsv(folder: Path) -> Path:
+    rows = lines(["de\ten\tsrc", *(f"{de}\t{en}\tx" for de, en in zip(GERMAN, ENGLISH, strict=True))])
+    for split in ("train", "valid", "test"):
+        write(folder / f"{split}.de-en.tsv.gz", rows)
+    return folder
+
+
+#: rows of GLUE's tasks as some releases have them: a header line, the label first
+LABEL_FIRST = {
+    "cola": "label\tsentence\n1\tThe book is fine.\n0\tBook the fine.\n",
+    "rte": "label\tsentence1\tsentence2\nentailment\tA.\tB.\nnot_entailment\tC.\tD.\n",
+    "wnli": "label\tsentence1\tsentence2\n1\tA.\tB.\n0\tC.\tD.\n",
+    "mrpc": 'label\tsentence1\tsentence2\n1\tSay "a.\tSay b.\n0\tC.\tD.\n',
+}
+
+
+def label_first(name: str, folder: Path) -> Path:
+    files = ("train", "dev", "test_labeled") if name == "mrpc" else ("train", "dev")
+    for file in files:
+        write(folder / f"{file}.tsv.gz", LABEL_FIRST[name])
+    return folder
+
+
 #: name of the data set, what writes it, rows of each split
-LAYOUTS = {
+LAYOUTS: dict[str, tuple[str, Callable[[Path], Path], dict[str, int]]] = {
     "multi30k, raw, gz": ("multi30k", multi30k_raw, {"train": 3, "valid": 3, "test": 3}),
     "multi30k, raw, plain": ("multi30k", lambda folder: multi30k_raw(folder, ""), {"train": 3, "valid": 3, "test": 3}),
     "multi30k, jsonl": ("multi30k", multi30k_jsonl, {"train": 3, "valid": 3, "test": 3}),
@@ -88,5 +122,12 @@ LAYOUTS = {
     "iwslt2017, official": ("iwslt2017", iwslt_official, {"train": 3, "valid": 3, "test": 6}),
     "sst2, tsv": ("sst2", sst2_tsv, {"train": 2, "valid": 1}),
     "mnli, glue": ("mnli", mnli_glue, {"train": 2, "valid": 1, "valid_mismatched": 1}),
+    "mnli, subset": ("mnli", mnli_parts, {"train": 1, "valid": 1, "valid_mismatched": 1}),
+    "mnli-98k": ("mnli-98k", mnli_parts, {"train": 2, "valid": 1, "valid_mismatched": 1}),
+    "ted, tsv": ("ted", ted_tsv, {"train": 3, "valid": 3, "test": 3}),
+    **{
+        f"{name}, label first": (name, partial(label_first, name), {"train": 2, "valid": 2, **tests})
+        for name, tests in (("cola", {}), ("rte", {}), ("wnli", {}), ("mrpc", {"test": 2}))
+    },
     "mnli, jsonl": ("mnli", mnli_jsonl, {"train": 1, "valid": 1, "valid_mismatched": 1}),
 }

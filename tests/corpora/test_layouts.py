@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from embinit.corpora.tasks import read_corpus, tasks
+from embinit.corpora.tasks import data_folder, read_corpus, tasks
 from embinit.errors import EmbinitError
-from tests.corpora.layouts import ENGLISH, GERMAN, LAYOUTS, lines, mnli_glue, multi30k_raw, sst2_tsv, write
+from tests.corpora.layouts import (
+    ENGLISH,
+    GERMAN,
+    LAYOUTS,
+    label_first,
+    lines,
+    mnli_glue,
+    mnli_parts,
+    multi30k_raw,
+    sst2_tsv,
+    write,
+)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -26,7 +37,7 @@ def test_every_layout_is_read(layout: str, tmp_path: Path) -> None:
     assert corpus.notes  # none of these has the official size
 
 
-@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name.startswith(("multi30k", "iwslt"))])
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name.startswith(("multi30k", "iwslt", "ted"))])
 def test_translations_go_both_ways(layout: str, tmp_path: Path) -> None:
     name, make, _ = LAYOUTS[layout]
     corpus = read_corpus(name, make(tmp_path), "en-de")
@@ -119,7 +130,8 @@ def test_wrong_asks(name: str, pair: str | None, sentence: str, tmp_path: Path) 
 
 
 def test_every_data_set_is_whole() -> None:
-    assert {"multi30k", "iwslt2017", "sst2", "mnli", "cola", "qnli", "rte", "mrpc", "qqp", "tatoeba"} <= tasks().keys()
+    glue = {"cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"}
+    assert {"multi30k", "iwslt2017", "ted", "tatoeba", "mnli-98k", *glue} <= tasks().keys()
     for data in tasks().values():
         assert data.layouts
         assert data.about
@@ -148,6 +160,15 @@ def test_every_data_set_is_whole() -> None:
             (['Say "a.'], ["Say b."]),
             [1],
         ),
+        ("wnli", "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\t1\n", (["A."], ["B."]), [1]),
+        ("cola", "label\tsentence\n1\tFine.\n0\tNot fine.\n", (["Fine.", "Not fine."],), [1, 0]),
+        (
+            "stsb",
+            "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+            "0\tx\tx\t2012\t1\tx\tx\tA.\tB.\t3.800\n",
+            (["A."], ["B."]),
+            [4],
+        ),
         ("qqp", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n0\t1\t2\tA?\tB?\t0\n", (["A?"], ["B?"]), [0]),
     ],
 )
@@ -160,3 +181,48 @@ def test_other_glue_tasks(
     assert rows.texts == texts
     assert rows.labels is not None
     assert rows.labels.tolist() == labels
+
+
+def test_scores_become_the_nearest_of_six_labels_and_a_note_says_so(tmp_path: Path) -> None:
+    scores = ["0.000", "0.499", "2.500", "3.5", "4.999", "5.6", "nan", "high", ""]
+    rows = "".join(f"{score}\tA.\tB.\n" for score in scores)
+    for name in ("train", "dev", "test_labeled"):
+        write(tmp_path / f"{name}.tsv", f"score\tsentence1\tsentence2\n{rows}")
+    corpus = read_corpus("stsb", tmp_path)
+    train = corpus.splits["train"]
+    assert train.labels is not None
+    assert train.labels.tolist() == [0, 0, 3, 4, 5]
+    assert train.reading.rejected == {f"unknown label {label!r}": 1 for label in ("6", "nan", "high", "")}
+    assert corpus.splits.keys() == {"train", "valid", "test"}
+    assert corpus.notes[0] == "labels are scores, rounded to the nearest whole number"
+
+
+def test_parts_are_read_one_after_another_and_the_subset_alone_stays_mnli(tmp_path: Path) -> None:
+    mnli_parts(tmp_path / "mnli")
+    both = read_corpus("mnli-98k", tmp_path).splits["train"]
+    assert both.texts == (["A man runs.", "He sits."], ["A man moves.", "He reads."])
+    assert [Path(name).name for name in both.reading.files] == ["train_subset.tsv.gz", "train_more.tsv.gz"]
+    assert read_corpus("mnli", tmp_path).splits["train"].texts == (["A man runs."], ["A man moves."])
+    (tmp_path / "mnli" / "train_more.tsv.gz").unlink()
+    assert "train" not in read_corpus("mnli-98k", tmp_path).splits
+
+
+@pytest.mark.parametrize("place", ["mrpc", "MRPC", "glue/mrpc", "glue/MRPC", "GLUE/MRPC", "."])
+def test_a_data_set_is_found_below_the_folder_of_data(place: str, tmp_path: Path) -> None:
+    label_first("mrpc", tmp_path / place)
+    assert len(read_corpus("mrpc", tmp_path).splits["test"]) == 2
+    if place != ".":
+        assert data_folder(tmp_path, "mrpc").resolve() == (tmp_path / place).resolve()
+
+
+def test_folders_by_their_own_name_come_first_and_hyphens_do_not_count(tmp_path: Path) -> None:
+    assert data_folder(tmp_path, "sst2") == tmp_path / "sst2"
+    assert data_folder(tmp_path / "absent", "mine") == tmp_path / "absent" / "mine"
+    for name in ("glue/SST-2", "SST-2", "sst2", "mnli"):
+        (tmp_path / name).mkdir(parents=True)
+    assert data_folder(tmp_path, "sst2") == tmp_path / "sst2"
+    (tmp_path / "sst2").rmdir()
+    assert data_folder(tmp_path, "sst2") == tmp_path / "SST-2"
+    assert data_folder(tmp_path, "mnli-98k") == tmp_path / "mnli"
+    (tmp_path / "mnli-98k").mkdir()
+    assert data_folder(tmp_path, "mnli-98k") == tmp_path / "mnli-98k"

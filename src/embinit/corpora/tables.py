@@ -57,7 +57,7 @@ def parallel(paths: Sequence[Path], reading: Reading, names: Sequence[str]) -> I
 
 
 def table(path: Path, reading: Reading, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a TSV, CSV, JSONL or Parquet file, told by its name; `columns` where it has no header."""
+    """Yield the rows of a TSV, CSV, JSONL or Parquet file, told by its name; `columns` if it may have no header."""
     name = re.sub(r"\.(gz|bz2|xz|zip)$", "", path.name)
     if name.endswith(".parquet"):
         return _parquet(path, reading)
@@ -67,13 +67,19 @@ def table(path: Path, reading: Reading, columns: Sequence[str] | None = None) ->
 
 
 def _separated(path: Path, reading: Reading, columns: Sequence[str] | None, comma: bool) -> Iterator[Row]:
-    """Yield rows by column; TSV has no quoting (GLUE's is not quoted), CSV has the usual."""
-    header = list(columns) if columns is not None else None
+    """Yield rows by column; TSV has no quoting (GLUE's is not quoted), CSV has the usual.
+
+    If `columns` are given, the first line is a header only if it names two of them: GLUE's CoLA has none.
+    """
+    header: list[str] | None = None
     for number, fields in _quoted(path, reading) if comma else _tabbed(path, reading):
         where = f"{path.name}, line {number}"
         if header is None:
-            header = fields
-        elif len(fields) != len(header):
+            named = columns is None or len(set(columns) & set(fields)) > 1
+            header = fields if named or columns is None else list(columns)
+            if named:
+                continue
+        if len(fields) != len(header):
             reading.reject(where, f"{len(fields)} columns, expected {len(header)}")
         else:
             yield where, dict(zip(header, fields, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,12 @@ class TaskData:
     label: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
-    #: the pair that the sizes belong to, where others have others
+    #: the pair that the sizes belong to; other pairs have other sizes
     sizes_of: str = ""
+    #: the data set whose folder it shares; empty: its own
+    folder: str = ""
+    #: whether labels are the nearest whole number of a score
+    rounded: bool = False
     hub: dict[str, str] = field(default_factory=dict)
 
 
@@ -55,22 +60,61 @@ def task_data(name: str) -> TaskData:
     return tasks()[name]
 
 
+def data_folder(root: Path, name: str) -> Path:
+    """Return the folder of a data set below `root`; `root / name` if there is none.
+
+    A data set lies in the folder of its name, or in `glue/`. GLUE's spelling is understood: `mrpc` is also found in
+    `glue/MRPC`, `sst2` in `SST-2`.
+    """
+    data = tasks().get(name)
+    for wanted in (name, data.folder if data is not None else ""):
+        for parent in (root, root / "glue", root / "GLUE") if wanted else ():
+            if (parent / wanted).is_dir():
+                return parent / wanted
+            for path in sorted(parent.iterdir()) if parent.is_dir() else ():
+                if path.is_dir() and _plain(path.name) == _plain(wanted):
+                    return path
+    return root / name
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "")
+
+
 def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
-    """Return a data set from a folder, each split in whichever known layout it is there; `pair` is `SOURCE-TARGET`."""
+    """Return a data set, each split from the first known layout whose files are there.
+
+    Parameters
+    ----------
+    name
+        A name of `tasks()`.
+    folder
+        The data set's folder, or a folder that holds it (see `data_folder`).
+    pair
+        The languages of a translation, `SOURCE-TARGET`; by default the data set's own.
+
+    Raises
+    ------
+    NotHere
+        If the folder does not exist, or holds no file of the data set.
+    EmbinitError
+        If a file has other columns, or no usable row.
+    """
     data = task_data(name)
     if not folder.is_dir():
         raise NotHere(f"no such folder: {folder}")
     sides = _sides(data, pair)
-    found: _Found = {}
-    for layout in data.layouts:
-        for names in _namings(sides):
-            for split, groups in _files(layout, folder, names).items():
-                found.setdefault(split, (layout, groups))
-    if found:
-        return _read(data, found, sides)
+    for place in (folder, data_folder(folder, name)):
+        found: _Found = {}
+        for layout in data.layouts:
+            for names in _namings(sides):
+                for split, groups in _files(layout, place, names).items():
+                    found.setdefault(split, (layout, groups))
+        if found:
+            return _read(data, found, sides)
     a, b = sides or ("", "")
     patterns = [pattern for layout in data.layouts for pattern in layout.get("train") or layout["all"]]
-    wanted = ", ".join(pattern.format(a=a, b=b, lang=a) for pattern in patterns)
+    wanted = ", ".join(" + ".join(_joined(pattern)).format(a=a, b=b, lang=a) for pattern in patterns)
     raise NotHere(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz) and those beside it")
 
 
@@ -121,18 +165,28 @@ def _namings(sides: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Files:
+    """Return the files of each split: the first pattern whose files are all there; of IWSLT's XML, all patterns."""
     a, b = names or ("", "")
     found: _Files = {}
     for split in _SPLITS:
         for pattern in layout.get(split, []):
-            languages = sorted(names) if "{lang}" in pattern else [""]
-            group = [existing(folder, [pattern.format(a=a, b=b, lang=language)]) for language in languages]
-            paths = [path for path in group if path is not None]
-            if len(paths) == len(languages):
-                found.setdefault(split, []).append(tuple(paths))
+            groups = []
+            for part in _joined(pattern):
+                languages = sorted(names) if "{lang}" in part else [""]
+                paths = [existing(folder, [part.format(a=a, b=b, lang=language)]) for language in languages]
+                groups.append(tuple(path for path in paths if path is not None))
+                if len(groups[-1]) < len(languages):
+                    break
+            else:
+                found.setdefault(split, []).extend(groups)
                 if layout["form"] != "iwslt":
                     break
     return found
+
+
+def _joined(pattern: str | list[str]) -> list[str]:
+    """Return the files of a pattern: one, or a list of files that are read one after another."""
+    return [pattern] if isinstance(pattern, str) else pattern
 
 
 # ---------------------------------------------------------------- reading
@@ -207,6 +261,8 @@ def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
                 has_column(fields, names, where)
         found = [text_of(field_of(fields, names)) for names in data.texts]
         label = text_of(field_of(fields, data.label))
+        if data.rounded:
+            label = _nearest(label)
         if not all(found):
             reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
         elif label not in numbers:
@@ -216,6 +272,14 @@ def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
             for side, text in zip(texts, found, strict=True):
                 side.append(text)
     return split_of(texts, labels, reading)
+
+
+def _nearest(score: str) -> str:
+    """Return the nearest whole number of a score, halves upwards; the text itself if it is no number."""
+    try:
+        return str(math.floor(float(score) + 0.5))
+    except (ValueError, OverflowError):
+        return score
 
 
 def by_target(rows: Split) -> dict[str, Split]:
@@ -240,7 +304,7 @@ def _notes(data: TaskData, splits: dict[str, Split], sides: tuple[str, ...]) -> 
     """Return in words where a size is not the official one."""
     if data.sizes_of and "-".join(sorted(sides)) != "-".join(sorted(data.sizes_of.split("-"))):
         return ()
-    notes = []
+    notes = ["labels are scores, rounded to the nearest whole number"] if data.rounded else []
     for split, size in data.sizes.items():
         if split not in splits:
             notes.append(f"{split} is not here (officially {size:,} rows)")

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from embinit.corpora.tasks import data_folder
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import Draft, DraftBlock
 from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
@@ -71,7 +72,9 @@ def data_at(task: TaskSettings, where: Places) -> Path | None:
     path = Path(task.path or task.name).expanduser()
     if path.is_absolute():
         return path
-    return None if where.data is None else where.data / path
+    if where.data is None:
+        return None
+    return where.data / path if task.path else data_folder(where.data, task.name)
 
 
 def missing_of(draft: Draft, block: DraftBlock, where: Places) -> str:
