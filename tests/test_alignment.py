@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from embinit.alignment import Matching, align, spellings
-from embinit.errors import EmbinitError
 from embinit.text.vocabulary import from_tokens
 from embinit.types import Embeddings, Flags, Matrix, Origin, Vocabulary
+from tests.refusal import refused
 
 
 def source(tokens: Sequence[str], **more: object) -> Embeddings:
@@ -121,15 +121,15 @@ def test_without_a_vocabulary_the_source_is_its_own() -> None:
 
 
 def test_repeated_tokens_are_an_error() -> None:
-    with pytest.raises(EmbinitError, match="has a repeated token, 'a'"):
+    with refused("'a'"):
         align(source(["a"]), ["a", "b", "a"])
 
 
 def test_another_dimension_is_an_error_unless_asked_for() -> None:
     made = source([f"w{i}" for i in range(40)])
-    with pytest.raises(EmbinitError, match="made has 3 dimensions, the model 2; say how"):
+    with refused("made has 3 dimensions", "the model has 2", "--project pca"):
         align(made, dim=2)
-    with pytest.raises(EmbinitError, match="unknown projection 'pac'; did you mean 'pca'"):
+    with refused("'pac'; did you mean 'pca'?"):
         align(made, dim=2, project="pac")  # type: ignore[arg-type]
 
 
@@ -151,7 +151,7 @@ def test_projections(project: str, dim: int) -> None:
 
 @pytest.mark.parametrize(("project", "dim"), [("pad", 2), ("pca", 5)])
 def test_impossible_projections(project: str, dim: int) -> None:
-    with pytest.raises(EmbinitError, match="cannot take"):
+    with refused(3, dim, "projection"):
         align(source([f"w{i}" for i in range(40)]), dim=dim, project=project)  # type: ignore[arg-type]
 
 

@@ -70,7 +70,7 @@ def test_a_layer_takes_rows_of_any_kind() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[Path, Aligned], object], str]] = {
-    "numbers for tokens": (lambda file, _: embinit.align(file, [1, 2]), "a list has 1 (int); tokens are texts"),  # type: ignore[list-item]
+    "numbers for tokens": (lambda file, _: embinit.align(file, [1, 2]), "a list has 1 (int)"),  # type: ignore[list-item]
     "a hole among tokens": (lambda file, _: embinit.align(file, [None, "a"]), "a list has None (NoneType)"),  # type: ignore[list-item]
     "a number for a vocabulary": (
         lambda file, _: embinit.align(file, 5),  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[Callable[[Path, Aligned], object], str]] = {
     "a file for a vocabulary": (lambda file, _: embinit.align(file, Path("none.txt")), "there is no file 'none.txt'"),
     "vectors without a vocabulary": (
         lambda file, _: embinit.diagnose(embinit.load(file)),  # type: ignore[arg-type]
-        "diagnose takes aligned vectors, not Embeddings: embinit.align(source, vocabulary) first",
+        "diagnose takes aligned vectors, not Embeddings; call embinit.align(source, vocabulary) first",
     ),
     "a recipe without a vocabulary": (
         lambda file, _: embinit.recipe("xavier")(embinit.load(file), embinit.stream(0, "matrix")),  # type: ignore[arg-type]

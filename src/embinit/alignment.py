@@ -1,10 +1,10 @@
-"""A source's vectors in a vocabulary's order: which token gets which row, and how it came by it."""
+"""Alignment: the rows of a source in the order of a vocabulary."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,20 +14,20 @@ import numpy as np
 from embinit.errors import EmbinitError, closest
 from embinit.seeds import stream
 from embinit.sources.load import load
-from embinit.text.markers import Scheme, marked, plain, scheme_of
+from embinit.text.markers import Scheme, add_marker, scheme_of, strip_marker
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix
 
 Projection = Literal["pca", "orthogonal", "pad"]
 
 _SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
-#: How many of a word source's commonest words teach the pieces of a sub-word vocabulary.
-_TEACHERS = 50_000
+#: The vectors of sub-word pieces are composed from at most this many words, the most frequent of the source.
+_WORDS_FOR_PIECES = 50_000
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Which ways of matching are allowed, beside the exact one."""
+    """The ways of matching that are allowed besides the exact one."""
 
     case: bool = True
     markers: bool = True
@@ -44,26 +44,54 @@ def align(
     project: Projection | None = None,
     seed: int = 0,
 ) -> Aligned:
-    """Return a row for each token of the vocabulary that the source knows, exactly or by a way that `matching` allows.
+    """Return the rows of a source in the order of a vocabulary.
 
-    `source` is whatever `load` takes; of files only the rows in question are read. The vocabulary is a list of tokens, or
-    the path of a token list, a tokenizer's file or a checkpoint's folder; without one, all rows of the source are read.
-    Special tokens (`<pad>`, `[CLS]`) get no row unless `matching.specials`, and then only an exact one. With `dim`,
-    another dimension is an error unless `project` says how to get there.
+    Parameters
+    ----------
+    source
+        Anything that `load` takes. Only the rows of the vocabulary are read from files.
+    vocabulary
+        A list of tokens, or the path of a token list, of a tokenizer's file or of a checkpoint's folder. Without a
+        vocabulary the tokens of the source are the vocabulary.
+    matching
+        The ways of matching that are allowed besides the exact one. Special tokens (`<pad>`, `[CLS]`) get no row unless
+        `matching.specials` is true, and then only by an exact match.
+    dim
+        The dimension of the model. If the source has another dimension, `project` is required.
+    project
+        The projection to `dim`: `pca`, `orthogonal` or `pad`.
+    seed
+        The seed of the orthogonal projection.
+
+    Returns
+    -------
+    Aligned
+        One row for each token, with a flag that tells whether the source has the token.
+
+    Raises
+    ------
+    EmbinitError
+        If the source or the vocabulary cannot be read, or the dimensions differ and `project` is not given.
+
+    Examples
+    --------
+    >>> aligned = align("glove.6B.300d.txt", ["the", "cat", "sat"])     # doctest: +SKIP
+    >>> aligned.found.tolist()                                           # doctest: +SKIP
+    [True, True, True]
     """
     matching = matching or Matching()
     if vocabulary is None:
-        return _project(_whole(load(source)), dim, project, seed)
+        return _project(_all_rows(load(source)), dim, project, seed)
     vocabulary = as_vocabulary(vocabulary)
-    # Other spellings are asked for too: the source's own scheme is not known before it is read.
+    # All spellings are requested, because the scheme of the source is unknown until it is read.
     embeddings = load(source, wanted=spellings(vocabulary, matching), compose=False)
     aligned = _match(embeddings, vocabulary, matching)
     if matching.compose:
-        aligned = _composed(aligned, embeddings, source)
+        aligned = _compose_missing(aligned, embeddings, source)
     return _project(aligned, dim, project, seed)
 
 
-def _whole(embeddings: Embeddings) -> Aligned:
+def _all_rows(embeddings: Embeddings) -> Aligned:
     vocabulary = Vocabulary(tuple(embeddings.tokens), None, embeddings.specials, embeddings.origin.source)
     count = len(embeddings)
     kinds: list[Kind] = ["exact"] * count
@@ -74,18 +102,18 @@ def _whole(embeddings: Embeddings) -> Aligned:
 
 
 def spellings(vocabulary: Vocabulary, matching: Matching) -> frozenset[str]:
-    """Return every spelling under which a source may know the vocabulary's tokens."""
+    """Return all spellings that a source may use for the tokens of a vocabulary."""
     scheme = scheme_of(vocabulary.tokens)
     forms: set[str] = set()
     for token in vocabulary.tokens:
         forms.add(token)
         if token in vocabulary.specials:
             continue
-        text, begins = plain(token, scheme) if matching.markers else (token, True)
+        text, begins = strip_marker(token, scheme) if matching.markers else (token, True)
         for cased in _cases(text) if matching.case else (text,):
             forms.add(cased)
             if matching.markers:
-                forms.update(marked(cased, begins, other) for other in _SCHEMES)
+                forms.update(add_marker(cased, begins, source_scheme) for source_scheme in _SCHEMES)
     return frozenset(forms)
 
 
@@ -99,112 +127,116 @@ def _has_letter(text: str) -> bool:
 
 def _match(embeddings: Embeddings, vocabulary: Vocabulary, matching: Matching) -> Aligned:
     vectors = np.zeros((len(vocabulary), embeddings.dim), dtype=np.float32)
-    rows: list[int] = []
-    places: list[int] = []
+    source_rows: list[int] = []
+    ids: list[int] = []
     kinds: list[Kind] = []
-    own = scheme_of(vocabulary.tokens)
-    # Every spelling was asked for, so the marks among the rows that came are the source's own.
-    theirs = scheme_of(embeddings.tokens)
-    for place, token in enumerate(vocabulary.tokens):
-        row, kind = _row_of(token, vocabulary, embeddings, own, theirs, matching)
+    matcher = _Matcher(embeddings, vocabulary, matching)
+    for token_id, token in enumerate(vocabulary.tokens):
+        row, kind = matcher.row_of(token)
         kinds.append(kind)
         if row is not None:
-            rows.append(row)
-            places.append(place)
-    vectors[places] = embeddings.vectors[rows]
+            source_rows.append(row)
+            ids.append(token_id)
+    vectors[ids] = embeddings.vectors[source_rows]
     found = np.zeros(len(vocabulary), dtype=bool)
-    found[places] = True
+    found[ids] = True
     return Aligned(vocabulary, vectors, found, tuple(kinds), embeddings.origin)
 
 
-def _row_of(
-    token: str,
-    vocabulary: Vocabulary,
-    embeddings: Embeddings,
-    own: Scheme,
-    theirs: Scheme,
-    matching: Matching,
-) -> tuple[int | None, Kind]:
-    index = embeddings.index
-    if token in vocabulary.specials:
-        row = index.get(token) if matching.specials else None
-        return row, "special" if row is None else "exact"
-    text, begins = plain(token, own) if matching.markers else (token, True)
-    same = own == theirs or not matching.markers
+class _Matcher:
+    """Finds the source's row of a token: by an exact match first, then by other marks, then by other cases."""
 
-    def spelled(cased: str) -> str | None:
-        if same:
-            return marked(cased, begins, own) if matching.markers else cased
-        if theirs == "words" and not begins and _has_letter(cased):
+    def __init__(self, embeddings: Embeddings, vocabulary: Vocabulary, matching: Matching) -> None:
+        self._embeddings, self._vocabulary, self._matching = embeddings, vocabulary, matching
+        self._scheme = scheme_of(vocabulary.tokens)
+        # All schemes were requested, so the marks of the rows that were read are the source's own.
+        self._source_scheme = scheme_of(embeddings.tokens)
+        self._same_scheme = self._scheme == self._source_scheme or not matching.markers
+
+    def row_of(self, token: str) -> tuple[int | None, Kind]:
+        """Return the source's row of a token, None if it has none, and the way in which the row was found."""
+        if token in self._vocabulary.specials:
+            row = self._embeddings.index.get(token) if self._matching.specials else None
+            return row, "special" if row is None else "exact"
+        text, begins = strip_marker(token, self._scheme) if self._matching.markers else (token, True)
+        spelling = token if self._same_scheme else self._spelled(text, begins)
+        row = self._source_row(spelling)
+        if row is None and not self._same_scheme and not _has_letter(text):
+            spelling = token
+            row = self._source_row(spelling)
+        if row is not None:
+            composed = spelling in self._embeddings.composed
+            return row, "composed" if composed else "exact" if spelling == token else "marker"
+        if self._matching.case:
+            for cased in _cases(text)[1:]:
+                row = self._source_row(self._spelled(cased, begins))
+                if row is not None:
+                    return row, "case"
+        return None, "missing"
+
+    def _spelled(self, text: str, begins: bool) -> str | None:
+        """Return the source's spelling of a text; None if the source's scheme cannot write it."""
+        if self._same_scheme:
+            return add_marker(text, begins, self._scheme) if self._matching.markers else text
+        if self._source_scheme == "words" and not begins and _has_letter(text):
             return None  # `##ing` is not the word `ing`
-        return marked(cased, begins, theirs)
+        return add_marker(text, begins, self._source_scheme)
 
-    def known(spelling: str | None) -> int | None:
-        return None if spelling is None or spelling in embeddings.specials else index.get(spelling)
-
-    target = token if same else spelled(text)
-    row = known(target)
-    if row is None and not same and not _has_letter(text):
-        target = token
-        row = known(target)
-    if row is not None:
-        composed = target in embeddings.composed
-        return row, "composed" if composed else "exact" if target == token else "marker"
-    if matching.case:
-        for cased in _cases(text)[1:]:
-            row = known(spelled(cased))
-            if row is not None:
-                return row, "case"
-    return None, "missing"
+    def _source_row(self, spelling: str | None) -> int | None:
+        if spelling is None or spelling in self._embeddings.specials:
+            return None
+        return self._embeddings.index.get(spelling)
 
 
 # ---------------------------------------------------------------- composition
 
 
-def _composed(aligned: Aligned, embeddings: Embeddings, source: Any) -> Aligned:
-    """Return the alignment with missing rows made from the source's sub-words, or from words that hold a piece."""
-    own = scheme_of(aligned.vocabulary.tokens)
-    missing = [i for i, kind in enumerate(aligned.kinds) if kind == "missing"]
-    texts = {i: plain(aligned.vocabulary.tokens[i], own) for i in missing}
-    whole = [i for i in missing if texts[i][1] and texts[i][0]]
-    if embeddings.compose is not None and whole:
-        vectors, made = embeddings.compose([texts[i][0] for i in whole])
-        aligned = _with_rows(aligned, whole, vectors, made)
-        missing = [i for i in missing if not aligned.found[i]]
+def _compose_missing(aligned: Aligned, embeddings: Embeddings, source: Any) -> Aligned:
+    """Return the alignment with more rows found: composed from the source's sub-words, or from words with the piece."""
+    tokens, scheme = aligned.vocabulary.tokens, scheme_of(aligned.vocabulary.tokens)
+    missing = [token_id for token_id, kind in enumerate(aligned.kinds) if kind == "missing"]
+    texts = {token_id: strip_marker(tokens[token_id], scheme) for token_id in missing}
+    words = [token_id for token_id in missing if texts[token_id][1] and texts[token_id][0]]
+    if embeddings.compose is not None and words:
+        vectors, composed = embeddings.compose([texts[token_id][0] for token_id in words])
+        aligned = _with_composed(aligned, words, vectors, composed)
+        missing = [token_id for token_id in missing if not aligned.found[token_id]]
     if missing and aligned.vocabulary.split is not None:
-        teachers = load(source, most=_TEACHERS) if not isinstance(source, Embeddings) else embeddings
-        if scheme_of(teachers.tokens) != "words":
+        word_vectors = embeddings if isinstance(source, Embeddings) else load(source, most=_WORDS_FOR_PIECES)
+        if scheme_of(word_vectors.tokens) != "words":
             return aligned
-        vectors, made = _taught([aligned.vocabulary.tokens[i] for i in missing], aligned.vocabulary.split, teachers)
-        aligned = _with_rows(aligned, missing, vectors, made)
+        pieces = [tokens[token_id] for token_id in missing]
+        vectors, composed = _piece_vectors(pieces, aligned.vocabulary.split, word_vectors)
+        aligned = _with_composed(aligned, missing, vectors, composed)
     return aligned
 
 
-def _taught(pieces: Collection[str], split: Any, teachers: Embeddings) -> tuple[Matrix, Flags]:
-    """Return for each piece the mean vector of the source's words that the vocabulary's tokenizer splits into it."""
-    place = {piece: i for i, piece in enumerate(pieces)}
-    holders: dict[int, list[int]] = defaultdict(list)
-    for row, word in enumerate(teachers.tokens[:_TEACHERS]):
+def _piece_vectors(pieces: Sequence[str], split: Callable[[str], list[str]], words: Embeddings) -> tuple[Matrix, Flags]:
+    """Return for each piece the mean vector of the words that the tokenizer splits into it, and whether there are any."""
+    place_of = {piece: place for place, piece in enumerate(pieces)}
+    word_rows: dict[int, list[int]] = defaultdict(list)
+    for row, word in enumerate(words.tokens[:_WORDS_FOR_PIECES]):
         if not word or not word.isprintable():
             continue
         for piece in set(split(word)):
-            if piece in place:
-                holders[place[piece]].append(row)
-    vectors = np.zeros((len(place), teachers.dim), dtype=np.float32)
-    made = np.zeros(len(place), dtype=bool)
-    for i, rows in holders.items():
-        vectors[i] = teachers.vectors[rows].mean(axis=0)
-        made[i] = True
-    return vectors, made
+            if piece in place_of:
+                word_rows[place_of[piece]].append(row)
+    vectors = np.zeros((len(pieces), words.dim), dtype=np.float32)
+    composed = np.zeros(len(pieces), dtype=bool)
+    for place, rows in word_rows.items():
+        vectors[place] = words.vectors[rows].mean(axis=0)
+        composed[place] = True
+    return vectors, composed
 
 
-def _with_rows(aligned: Aligned, places: Sequence[int], vectors: Matrix, made: Flags) -> Aligned:
-    chosen = np.asarray(places)[made]
+def _with_composed(aligned: Aligned, ids: Sequence[int], vectors: Matrix, composed: Flags) -> Aligned:
+    """Return the alignment with the composed vectors at these ids."""
+    new_ids = np.asarray(ids)[composed]
     merged, found, kinds = aligned.vectors.copy(), aligned.found.copy(), list(aligned.kinds)
-    merged[chosen] = vectors[made]
-    found[chosen] = True
-    for i in chosen.tolist():
-        kinds[i] = "composed"
+    merged[new_ids] = vectors[composed]
+    found[new_ids] = True
+    for token_id in new_ids.tolist():
+        kinds[token_id] = "composed"
     return replace(aligned, vectors=merged, found=found, kinds=tuple(kinds))
 
 
@@ -215,35 +247,40 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if project is not None and project not in get_args(Projection):
         raise EmbinitError(f"unknown projection {project!r}{closest(project, get_args(Projection))}")
     if project is not None and dim is None:
-        raise EmbinitError("a projection needs the dimension to go to: dim=300, on the command line --dim 300")
+        raise EmbinitError("a projection needs a dimension: give dim=300, or --dim 300 on the command line")
     if dim is None or dim == aligned.dim:
         return aligned
     if dim < 1:
-        raise EmbinitError(f"{dim} dimensions; at least one is needed")
+        raise EmbinitError(f"dim is {dim}; give 1 or a larger number")
     if project is None:
         raise EmbinitError(
-            f"{aligned.origin.source} has {aligned.dim} dimensions, the model {dim}; "
-            "say how to get there: project=pca, on the command line --project pca (or orthogonal, pad)"
+            f"{aligned.origin.source} has {aligned.dim} dimensions, but the model has {dim}; choose a projection: "
+            "project='pca', 'orthogonal' or 'pad', or --project pca on the command line"
         )
-    rows = _reshaped(aligned.rows, dim, project, seed)
+    rows = _projected_rows(aligned.rows, dim, project, seed)
     vectors = np.zeros((len(aligned), dim), dtype=np.float32)
     vectors[aligned.found] = rows
     return replace(aligned, vectors=vectors)
 
 
-def _reshaped(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
-    have = rows.shape[1]
+def _projected_rows(rows: Matrix, dim: int, project: Projection, seed: int) -> Matrix:
+    source_dim = rows.shape[1]
     if project == "pad":
-        if dim < have:
-            raise EmbinitError(f"padding cannot take {have} dimensions to {dim}; project by pca or orthogonal")
-        return np.pad(rows, ((0, 0), (0, dim - have)))
+        if dim < source_dim:
+            raise EmbinitError(
+                f"padding cannot reduce {source_dim} dimensions to {dim}; choose the projection pca or orthogonal"
+            )
+        return np.pad(rows, ((0, 0), (0, dim - source_dim)))
     if project == "orthogonal":
-        # Orthonormal rows or columns: growing keeps lengths and angles, shrinking keeps σ and, roughly, angles.
-        square = stream(seed, "orthogonal projection").standard_normal((max(have, dim), min(have, dim)))
+        # With orthonormal rows, a larger dimension keeps lengths and angles. With orthonormal columns, a smaller one
+        # keeps σ and, roughly, angles.
+        square = stream(seed, "orthogonal projection").standard_normal((max(source_dim, dim), min(source_dim, dim)))
         basis = np.linalg.qr(square)[0]
-        return as_matrix(rows.astype(np.float64) @ (basis.T if dim > have else basis))
-    if dim > have or dim > len(rows):
-        raise EmbinitError(f"PCA cannot take {len(rows)} rows of {have} dimensions to {dim}; project by orthogonal")
+        return as_matrix(rows.astype(np.float64) @ (basis.T if dim > source_dim else basis))
+    if dim > source_dim or dim > len(rows):
+        raise EmbinitError(
+            f"PCA cannot take {len(rows)} rows of {source_dim} dimensions to {dim}; choose the projection orthogonal"
+        )
     centered = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(centered.T @ centered)
     return as_matrix(rows.astype(np.float64) @ directions[:, ::-1][:, :dim])

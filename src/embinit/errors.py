@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence that a person can act on."""
+"""Exceptions whose messages a person can act on, and the text that suggests what would be accepted."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-#: How many choices a sentence names at the most.
+#: A message lists at most this many choices.
 _LISTED = 20
 
 
 class EmbinitError(ValueError):
-    """A wrong input or setting; its text is one sentence that names the input and what would be accepted."""
+    """A wrong input or setting. The message names the input and what would be accepted."""
 
 
-class NotHere(EmbinitError):
-    """Something that may well be sound is not on this machine, or cannot be reached from it."""
+class Unavailable(EmbinitError):
+    """A file, a data set or a server that may be fine, but is not on this machine or cannot be reached from it."""
 
 
-class MissingExtra(NotHere, ImportError):
+class MissingExtra(Unavailable, ImportError):
     """A library of an optional extra is not installed."""
 
 
-def closest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?`, or the choices where nothing is close."""
-    choices = sorted(set(known))
+def closest(name: str, accepted: Iterable[str]) -> str:
+    """Return the end of a message: the closest accepted name, or the list of choices if no name is close.
+
+    >>> closest("glvoe", ["glove", "word2vec"]), closest("elmo", ["glove", "word2vec"])
+    ("; did you mean 'glove'?", '; choose one of glove, word2vec')
+    """
+    choices = sorted(set(accepted))
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]!r}?"
     if len(choices) > _LISTED:
-        return f"; one of {', '.join(choices[:_LISTED])} and {len(choices) - _LISTED} more"
-    return f"; one of {', '.join(choices)}" if choices else ""
+        return f"; choose one of {', '.join(choices[:_LISTED])} and {len(choices) - _LISTED} more"
+    return f"; choose one of {', '.join(choices)}" if choices else ""
 
 
 def check_choices(value: Any) -> None:
-    """Raise where a field of a dataclass holds something that its `Literal` type does not name."""
+    """Raise EmbinitError if a field of a dataclass holds a value that its `Literal` type does not list."""
     for name, hint in get_type_hints(type(value)).items():
         if get_origin(hint) is Literal and getattr(value, name) not in get_args(hint):
             given = getattr(value, name)
@@ -44,7 +48,7 @@ def check_choices(value: Any) -> None:
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Return the imported module, or raise MissingExtra with the line that installs it."""
+    """Return the imported module, or raise MissingExtra with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writes, and readers that see through compression."""
+"""Atomic writes of files and folders, and reading of compressed files."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from typing import IO, Any, BinaryIO, cast
 from embinit.errors import EmbinitError, closest
 
 BUFFER = 1 << 20
-#: What gzip, bz2, lzma and zipfile raise on damaged input.
+#: The exceptions of gzip, bz2, lzma and zipfile on damaged input.
 _DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, struct.error)
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip"}
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write; it takes the place of `path` when all went well, and else leaves the old one.
+    """Yield a file to write. It replaces `path` at the end; after an error `path` is unchanged.
 
-    Where `path` is a link, the file that it leads to is written and the link stays.
+    If `path` is a symbolic link, the target is written and the link stays.
     """
     if path.is_dir():
         raise EmbinitError(f"{path} is a folder; give the name of a file")
     target = Path(os.path.realpath(path))
-    if (path.exists() and not path.is_file()) or target.is_symlink():  # a link still: one that leads back to itself
-        raise EmbinitError(f"cannot write {path}: it is no regular file")
+    if (path.exists() and not path.is_file()) or target.is_symlink():  # still a link: it points to itself
+        raise EmbinitError(f"cannot write {path}: it is not a regular file")
     _check_parents(path)
-    part = _part(target)
+    part = _part_path(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb", buffering=BUFFER) as out:
@@ -55,12 +55,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it becomes `path` when all went well, and else nothing is left behind."""
+    """Yield an empty folder to fill. It becomes `path` at the end; after an error nothing is left behind."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise EmbinitError(f"{path} exists already; give a new folder or remove it first")
     target = Path(os.path.realpath(path))
     _check_parents(path)
-    part = _part(target)
+    part = _part_path(target)
     inner = part / target.name
     try:
         inner.mkdir(parents=True)
@@ -76,34 +76,37 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _part(target: Path) -> Path:
-    """Return a name beside `target` that nothing has: known before it is made, so that Ctrl-C can never leave it behind."""
+def _part_path(target: Path) -> Path:
+    """Return an unused path beside `target`. It is fixed before the file exists, so that Ctrl-C leaves nothing behind."""
     return target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
 
 
 def _check_parents(path: Path) -> None:
-    """Raise where a file stands in the place of a folder that `path` is to lie in."""
+    """Raise EmbinitError if one of the parent folders of `path` is a file."""
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
             raise EmbinitError(f"cannot write {path}: {parent} is a file, not a folder")
 
 
 def compression(path: Path) -> str:
-    """Return `gzip`, `bzip2`, `xz`, `zip` or `none`, by the file's first bytes."""
+    """Return `gzip`, `bzip2`, `xz`, `zip` or `none`, from the first bytes of the file."""
     with path.open("rb") as file:
         head = file.read(6)
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "none")
 
 
 @contextmanager
-def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
-    """Yield the uncompressed bytes of a file, or of one member of a zip archive, with room to peek."""
+def open_unpacked(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
+    """Yield a buffered stream of the uncompressed bytes of a file, or of one member of a zip archive."""
     try:
         kind = compression(path)
         if member is not None and kind != "zip":
-            raise EmbinitError(f"{path} is no zip archive, so it has no member {member!r}")
+            raise EmbinitError(f"{path} is not a zip archive, so it has no member {member!r}")
         if kind == "zip":
-            with archive(path) as zipped, _unpacked(zipped, path, _member(zipped, path, member)) as inner:
+            with (
+                open_archive(path) as archive,
+                _open_member(archive, path, _member_name(archive, path, member)) as inner,
+            ):
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
             return
         readers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
@@ -117,28 +120,28 @@ def opened(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def archive(path: Path) -> zipfile.ZipFile:
-    """Return a zip archive, opened."""
+def open_archive(path: Path) -> zipfile.ZipFile:
+    """Return an open zip archive."""
     try:
         return zipfile.ZipFile(path)
     except (*_DAMAGE, ValueError, NotImplementedError, OverflowError) as error:
         raise EmbinitError(f"{path} is damaged or cut short: {error}") from None
 
 
-def _unpacked(zipped: zipfile.ZipFile, path: Path, name: str) -> IO[bytes]:
+def _open_member(archive: zipfile.ZipFile, path: Path, name: str) -> IO[bytes]:
     try:
-        return zipped.open(name)
+        return archive.open(name)
     except (*_DAMAGE, RuntimeError, ValueError, OverflowError) as error:  # RuntimeError: encrypted, unknown method
         raise EmbinitError(f"{path}: {name} cannot be unpacked: {error}") from None
 
 
-def _member(zipped: zipfile.ZipFile, path: Path, wanted: str | None) -> str:
-    names = [name for name in zipped.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+def _member_name(archive: zipfile.ZipFile, path: Path, wanted: str | None) -> str:
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if wanted is not None:
         if wanted not in names:
             raise EmbinitError(f"{path} has no member {wanted!r}{closest(wanted, names)}")
         return wanted
     if len(names) != 1:
         listed = ", ".join(names[:8]) or "none"
-        raise EmbinitError(f"{path} has {len(names)} members ({listed}); name one as {path}::MEMBER")
+        raise EmbinitError(f"{path} has {len(names)} members ({listed}); choose one as {path}::MEMBER")
     return names[0]

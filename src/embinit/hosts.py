@@ -1,8 +1,7 @@
-"""What an embedding meets next: known models, and any checkpoint's folder."""
+"""Hosts: the models that a matrix is made for, known by name or read from the folder of a checkpoint."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import replace
 from functools import cache
@@ -13,75 +12,72 @@ from typing import Any
 from embinit.errors import EmbinitError, closest
 from embinit.sources.checkpoint import NoWeights, weights_of
 from embinit.sources.repositories import Folder
+from embinit.text.token_files import read_json_object
 from embinit.types import Host, NumberFormat
 
-#: What configs call the dimension of the embedding.
-_DIMENSIONS = ("embedding_size", "hidden_size", "d_model", "n_embd", "dim")
-#: Endings of the tensors that hold learned positions.
-_POSITIONS = ("position_embeddings.weight", "wpe.weight", "embed_positions.weight")
+#: Names of the embedding's dimension in configs.
+_DIMENSION_KEYS = ("embedding_size", "hidden_size", "d_model", "n_embd", "dim")
+#: Endings of the names of tensors that hold learned positions.
+_POSITION_ENDINGS = ("position_embeddings.weight", "wpe.weight", "embed_positions.weight")
 
 
 @cache
-def _data() -> dict[str, Any]:
+def _known_hosts() -> dict[str, Any]:
     return tomllib.loads(resources.files("embinit").joinpath("hosts.toml").read_text("utf-8"))
 
 
-def names() -> list[str]:
-    """Return the models known by name."""
-    return [name for name in _data() if name != "model_types"]
+def host_names() -> list[str]:
+    """Return the names of the known models."""
+    return [name for name in _known_hosts() if name != "model_types"]
 
 
 def host(spec: str | Path = "tutorial") -> Host:
-    """Return what rows meet in a model: known by name, or told from the config of a checkpoint's folder."""
+    """Return the host with this name, or the host that the config in a checkpoint's folder describes."""
     spec = str(spec)
-    if spec in names():
-        return Host(name=spec, **_data()[spec])
+    if spec in host_names():
+        return Host(name=spec, **_known_hosts()[spec])
     path = Path(spec)
     if (path / "config.json").is_file():
-        return _from_folder(path)
-    raise EmbinitError(f"unknown model {spec!r}{closest(spec, names())} (or a folder with a config.json)")
+        return _host_from_folder(path)
+    raise EmbinitError(f"unknown model {spec!r}{closest(spec, host_names())} (or a folder with a config.json)")
 
 
-def _from_folder(path: Path) -> Host:
-    try:
-        config: dict[str, Any] = json.loads((path / "config.json").read_text("utf-8"))
-    except (ValueError, OSError) as error:
-        raise EmbinitError(f"{path}/config.json cannot be read: {error}") from None
-    if not isinstance(config, dict):
-        raise EmbinitError(f"{path}/config.json is no map of settings")
-    kind = str(config.get("model_type", ""))
-    known = next((name for name, kinds in _data()["model_types"].items() if kind in kinds), None)
+def _host_from_folder(path: Path) -> Host:
+    config = read_json_object(path / "config.json")
+    model_type = str(config.get("model_type", ""))
+    types_of = _known_hosts()["model_types"]  # name of a known host -> model types of checkpoints
+    known = next((name for name, types in types_of.items() if model_type in types), None)
     if known is None:
-        types = [kind for kinds in _data()["model_types"].values() for kind in kinds]
-        raise EmbinitError(f"{path}: model type {kind!r} is not known{closest(kind, types)}")
+        types = [model_type for types in types_of.values() for model_type in types]
+        raise EmbinitError(f"{path}: unknown model type {model_type!r}{closest(model_type, types)}")
     base = host(known)
     numbers: NumberFormat = base.numbers
-    named = str(config.get("dtype") or config.get("torch_dtype") or "")
-    if named in ("float32", "bfloat16", "float16"):
-        numbers = named  # type: ignore[assignment]
-    own_rms = _learned_rms(path) if base.positions == "learned" else None
+    dtype = str(config.get("dtype") or config.get("torch_dtype") or "")
+    if dtype in ("float32", "bfloat16", "float16"):
+        numbers = dtype  # type: ignore[assignment]
+    measured_rms = _learned_position_rms(path) if base.positions == "learned" else None
     initial = config.get("initializer_range") or config.get("init_std") or base.initial
     return replace(
         base,
-        name=f"{path.name} ({kind})",
+        name=f"{path.name} ({model_type})",
         scaled=bool(config.get("scale_embedding", base.scaled)),
         tied=bool(config.get("tie_word_embeddings", base.tied)),
         numbers=numbers,
         initial=base.initial if known == "t5" else initial,
-        position_rms=base.position_rms if own_rms is None else own_rms,
+        position_rms=base.position_rms if measured_rms is None else measured_rms,
         about=f"{path}, like {known}: {base.about}",
-        dim=next((int(config[name]) for name in _DIMENSIONS if isinstance(config.get(name), int)), None),
-        position_rms_assumed=base.positions == "learned" and own_rms is None,
+        dim=next((int(config[key]) for key in _DIMENSION_KEYS if isinstance(config.get(key), int)), None),
+        position_rms_assumed=base.positions == "learned" and measured_rms is None,
     )
 
 
-def _learned_rms(path: Path) -> float | None:
-    """Return the rms of the checkpoint's own learned positions; None where it has none."""
+def _learned_position_rms(path: Path) -> float | None:
+    """Return the root mean square of the checkpoint's learned positions; None if the folder has no such tensor."""
     try:
         weights = weights_of(Folder(path))
     except NoWeights:
         return None
-    names = [name for name in weights.where if name.endswith(_POSITIONS)]
+    names = [name for name in weights.file_of if name.endswith(_POSITION_ENDINGS)]
     if not names:
         return None
     name = min(names, key=len)

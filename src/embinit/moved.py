@@ -1,4 +1,4 @@
-"""Old module names that the documentation showed before version 0.2, and the modules that hold their contents now."""
+"""Old module names that the documentation showed before version 0.2 stay importable."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+#: old name -> new name
 MOVED = {
     "embinit.experiments.store": "embinit.experiments.runs.store",
     "embinit.experiments.toml": "embinit.experiments.inputs.outline",
@@ -22,7 +23,7 @@ MOVED = {
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds the new module under its old name."""
+    """Imports the new module when its old name is asked for."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -35,12 +36,12 @@ class _Finder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own spec back; it ran when it was imported under its new name."""
+        """Restore the spec of the module, which ran when it was imported under its new name."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
 
 
 def keep_old_names() -> None:
-    """Make `import OLD` give the module that holds its contents now."""
+    """Make `import OLD` return the module that holds its contents now."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -20,7 +20,7 @@ TaskKind = Literal["translation", "classification"]
 
 
 def task_kind(name: str) -> TaskKind:
-    """Return a kind of task by its name."""
+    """Return the kind of task with this name, in any case; an unknown name is an error."""
     kinds: tuple[TaskKind, ...] = get_args(TaskKind)
     for kind in kinds:
         if kind == name.lower():
@@ -33,49 +33,49 @@ def as_matrix(values: npt.ArrayLike) -> Matrix:
     return np.asarray(values, dtype=np.float32)
 
 
-def matrix_of(given: object) -> Matrix:
-    """Return what a person gives as a matrix, as float32; anything but rows of numbers is an error."""
-    if hasattr(given, "detach"):  # a tensor or parameter of torch, wherever it lies
-        given = given.detach().cpu().float().numpy()
+def check_matrix(values: object) -> Matrix:
+    """Return an array, a tensor or nested lists as a float32 matrix; anything but rows of numbers is an error."""
+    if hasattr(values, "detach"):  # a torch tensor or parameter, on any device
+        values = values.detach().cpu().float().numpy()
     try:
-        matrix = as_matrix(given)  # type: ignore[arg-type]
+        matrix = as_matrix(values)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         matrix = None
     if matrix is None or matrix.ndim != 2:
         shape = "" if matrix is None else f" of shape {matrix.shape}"
-        raise EmbinitError(f"a matrix is an array of (tokens, dimensions), not {type(given).__name__}{shape}")
+        raise EmbinitError(f"a matrix is an array of (tokens, dimensions), not {type(values).__name__}{shape}")
     return matrix
 
 
 def finite_rows(matrix: Matrix) -> Flags:
-    """Return which rows hold neither NaN nor infinity."""
+    """Return a flag for each row: whether all of its numbers are finite."""
     return np.asarray(np.isfinite(matrix).all(axis=1))
 
 
-#: Given tokens, the vectors that the source can make for them from sub-words, and which it could make.
+#: From tokens to the vectors that the source can compose from sub-words, with a flag for each token that it can compose.
 Composer = Callable[[Sequence[str]], tuple[Matrix, Flags]]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where vectors came from, and what was counted on the way in."""
+    """The place that vectors were read from, and what was counted during reading."""
 
     source: str
     format: str
-    #: name of the thing counted -> how often: rows, duplicates, rejected, undecodable, padding ...
+    #: rows, duplicates, rejected rows, undecodable tokens and so on
     counts: Mapping[str, int] = field(default_factory=dict)
-    #: the first few rejected rows, in words: `line 17: 299 numbers, expected 300`
+    #: messages about the first few rejected rows: `line 17: 299 numbers, expected 300`
     examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Tokens with their vectors, finite and without duplicates, as a source holds them."""
+    """The tokens and vectors of a source. All vectors are finite, and no token occurs twice."""
 
     tokens: Sequence[str]
     vectors: Matrix  # (tokens, dim)
     origin: Origin
-    #: tokens that the source does not store and made from sub-words
+    #: tokens that the source does not store; it composed their vectors from sub-words
     composed: frozenset[str] = frozenset()
     #: tokens that the source itself declares special ([CLS], </s>)
     specials: frozenset[str] = frozenset()
@@ -100,13 +100,13 @@ class Embeddings:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A model's tokens in row order, with how often each was seen where that is known."""
+    """The tokens of a model in row order, with their counts in the text if these are known."""
 
     tokens: tuple[str, ...]
     counts: Counts | None = None
     specials: frozenset[str] = frozenset()
     origin: str = "a list"
-    #: how the vocabulary's tokenizer splits one word, where it is a sub-word one
+    #: the tokenizer's split of one word into pieces; None for a vocabulary of words
     split: Callable[[str], list[str]] | None = None
 
     def __post_init__(self) -> None:
@@ -125,14 +125,14 @@ class Vocabulary:
         return {token: row for row, token in enumerate(self.tokens)}
 
 
-#: How a token of the vocabulary came by its row.
+#: The way in which a token of the vocabulary got its row.
 Kind = Literal["exact", "case", "marker", "composed", "special", "missing"]
-KINDS: tuple[Kind, ...] = ("exact", "case", "marker", "composed", "special", "missing")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """A source's vectors in vocabulary order; rows that were not found are zero and not to be read."""
+    """The vectors of a source in vocabulary order. Rows that were not found hold zeros, which mean nothing."""
 
     vocabulary: Vocabulary
     vectors: Matrix  # (tokens, dim)
@@ -154,11 +154,11 @@ class Aligned:
         return np.ascontiguousarray(self.vectors[self.found])
 
     def matches(self) -> dict[Kind, int]:
-        """Return how many tokens were matched in each way."""
+        """Return the number of tokens that were matched in each way."""
         return {kind: self.kinds.count(kind) for kind in KINDS}
 
     def coverage(self) -> tuple[float, float | None]:
-        """Return the share of types found, and of running tokens where counts are known; specials aside."""
+        """Return the share of types found, and of running tokens if counts are known, without special tokens."""
         ordinary = np.array([kind != "special" for kind in self.kinds], dtype=bool)
         types = float(self.found[ordinary].mean()) if ordinary.any() else 0.0
         if self.vocabulary.counts is None:
@@ -168,11 +168,12 @@ class Aligned:
         return types, float(weights[self.found[ordinary]].sum() / total) if total else None
 
 
-def check_aligned(given: object, what: str) -> None:
-    """Raise where vectors have not been laid along a vocabulary yet."""
-    if not isinstance(given, Aligned):
+def check_aligned(value: object, function: str) -> None:
+    """Raise EmbinitError if a function that takes aligned vectors got something else."""
+    if not isinstance(value, Aligned):
         raise EmbinitError(
-            f"{what} takes aligned vectors, not {type(given).__name__}: embinit.align(source, vocabulary) first"
+            f"{function} takes aligned vectors, not {type(value).__name__}; "
+            "call embinit.align(source, vocabulary) first"
         )
 
 
@@ -182,37 +183,37 @@ NumberFormat = Literal["float32", "tf32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class Host:
-    """What an embedding meets in the model that receives it."""
+    """The model that a matrix is made for: everything that acts on its embedding."""
 
     name: str
-    #: rows are multiplied by √D before anything else
+    #: the model multiplies rows by √D first
     scaled: bool
     positions: PositionKind
-    #: root mean square of what is added to a row; 0 where positions are not added
+    #: root mean square of the positions that are added to a row; 0 if positions are not added
     position_rms: float
     #: `none`: the sum goes straight into attention; `sum`: it is normalized first (BERT); `pre`: each block reads a
-    #: normalized copy, the residual stream keeps the scale (GPT-2, Llama, T5)
+    #: normalized copy, and the residual stream keeps the scale (GPT-2, Llama, T5)
     norm: Literal["none", "sum", "pre"]
     tied: bool
-    #: the format that the model is usually trained in
+    #: the number format that the model is usually trained in
     numbers: NumberFormat
-    #: how the model's own code draws embeddings: `xavier`, `inverse_sqrt_d` or a σ
+    #: the model's own initialization of embeddings: `xavier`, `inverse_sqrt_d` or a σ
     initial: str | float
     about: str = ""
-    #: what goes into a tied output layer is divided by √D first (T5)
+    #: the input of a tied output layer is divided by √D first (T5)
     output_scaled: bool = False
-    #: the model's dimension, where it is a checkpoint's
+    #: the dimension of a checkpoint; None for a model known by name
     dim: int | None = None
-    #: `position_rms` is what such models start from: the checkpoint's own learned positions are not in its folder
+    #: `position_rms` is the usual start of such models, because the folder has no learned positions to measure
     position_rms_assumed: bool = False
 
     @property
     def adds_positions(self) -> bool:
-        """Return whether positions are added to the rows (and can be absorbed by them)."""
+        """Return whether the model adds positions to its rows, so that large rows can absorb them."""
         return self.position_rms > 0
 
     def multiplier(self, dim: int) -> float:
-        """Return what rows of this many dimensions are multiplied by."""
+        """Return the factor that the model multiplies rows of this dimension by."""
         return math.sqrt(dim) if self.scaled else 1.0
 
     def initial_std(self, rows: int, dim: int) -> float:

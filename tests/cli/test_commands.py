@@ -101,14 +101,14 @@ WRONG = {
     "no such file": (["inspect", "nowhere/glove.txt"], "no such file: nowhere/glove.txt"),
     "close name": (["inspect", "{folder}/glvoe.txt"], "did you mean 'glove.txt'?"),
     "empty file": (["inspect", "{folder}/empty"], "is empty"),
-    "prose": (["inspect", "{folder}/prose"], "line 1: 'It was a dark night' is no vector"),
+    "prose": (["inspect", "{folder}/prose"], "line 1: 'It was a dark night'"),
     "a picture": (["inspect", "{folder}/picture"], "is a picture"),
     "pickle": (["inspect", "{folder}/pickle"], "is a pickle"),
     "recipe": (["inspect", "{glove}", "--recipe", "pretrained_xaver"], "did you mean 'pretrained_xavier'?"),
     "model": (["inspect", "{glove}", "--model", "brt"], "unknown model 'brt'; did you mean 'bert'?"),
     "task": (
         ["inspect", "{glove}", "--task", "clasify"],
-        "unknown kind of task 'clasify'; one of classification, translation",
+        "unknown kind of task 'clasify'; choose one of classification, translation",
     ),
     "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
     "lower alone": (["inspect", "{glove}", "--lower"], "--lower goes with --text"),
@@ -120,16 +120,16 @@ WRONG = {
     "questions folder": (["analogy", "{glove}", "-q", "{folder}"], "is a folder; give the text files in it"),
     "prepare's tokenizer": (
         ["prepare", "captions", "--size", "100", "--tokenizer", "nope", "-o", "{folder}/prepared"],
-        "unknown tokenizer 'nope'; one of spacy, spacy:cs",
+        "unknown tokenizer 'nope'; choose one of spacy, spacy:cs",
     ),
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
     "dim": (
         ["inspect", "{glove}", "--dim", "7"],
-        "has 24 dimensions, the model 7; say how to get there: project=pca, on the command line --project pca",
+        "has 24 dimensions, but the model has 7; choose a projection: project='pca'",
     ),
     "project": (
         ["inspect", "{glove}", "--project", "pca"],
-        "needs the dimension to go to: dim=300, on the command line --dim 300",
+        "give dim=300, or --dim 300 on the command line",
     ),
     "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "the name must end in one of"),
     "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),
@@ -272,7 +272,7 @@ def test_a_models_folder_says_its_dimension(glove_file: Path, tmp_path: Path) ->
     (tmp_path / "model" / "config.json").write_text('{"model_type": "bert", "hidden_size": 32}')
     done = run("make", glove_file, "--model", tmp_path / "model", "-o", tmp_path / "x.npy")
     assert done.returncode == 2
-    assert "has 24 dimensions, the model 32" in done.stderr
+    assert "has 24 dimensions, but the model has 32" in done.stderr
     assert (
         run("make", glove_file, "--model", tmp_path / "model", "--project", "pad", "-o", tmp_path / "x.npy").returncode
         == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.hosts import host, names
+from embinit.hosts import host, host_names
 from embinit.recipes.fills import FILLS
 from embinit.recipes.recipe import named, recipe
 from embinit.recipes.steps import STEPS
@@ -100,7 +100,7 @@ def test_every_step_says_in_a_line_what_it_does(spec: str) -> None:
         assert 10 < len(STEPS[step.name].about) < 140
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", host_names())
 def test_every_model_is_a_whole_value(name: str, aligned: Aligned) -> None:
     model = host(name)
     assert model.about

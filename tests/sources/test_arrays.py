@@ -8,6 +8,7 @@ import torch
 
 from embinit.errors import EmbinitError
 from embinit.sources.load import load
+from tests.refusal import refused
 
 from .folders import TOKENS, checkpoint, float32, matrix, safetensors
 
@@ -42,35 +43,35 @@ def test_npy_with_a_list_beside_it(name, content, npy):
 def test_npy_with_a_named_list(npy):
     npy.with_name("words").write_text("\n".join(TOKENS))
     assert list(load(f"{npy}::words").tokens) == TOKENS
-    with pytest.raises(EmbinitError, match="no such token list: other"):
+    with refused("no such token list: other"):
         load(f"{npy}::other")
 
 
 def test_npy_without_a_list_says_what_to_put_beside_it(npy):
-    with pytest.raises(EmbinitError, match=r"comes without tokens: put m\.tokens\.json beside it"):
+    with refused("put m.tokens.json beside it"):
         load(npy)
 
 
 def test_a_safetensors_file_that_is_cut_short_is_not_asked_for_tokens(tmp_path):
     whole = safetensors(float32(embedding=matrix(8, 4)))
     (tmp_path / "m.safetensors").write_bytes(whole[:-20])
-    with pytest.raises(EmbinitError, match=r"m\.safetensors is cut short: embedding ends at byte"):
+    with refused("m.safetensors is truncated: embedding ends at byte"):
         load(tmp_path / "m.safetensors")
     (tmp_path / "m.safetensors").write_bytes(whole)
-    with pytest.raises(EmbinitError, match="comes without tokens"):
+    with refused("put m.tokens.json beside it"):
         load(tmp_path / "m.safetensors")
 
 
 def test_a_list_of_another_length_is_an_error(npy):
     npy.with_name("vocab.txt").write_text("a\nb\n")
-    with pytest.raises(EmbinitError, match="2 tokens for 8 rows"):
+    with refused("2 tokens for 8 rows"):
         load(npy)
 
 
 def test_a_pickle_in_npy_is_refused(tmp_path):
     np.save(tmp_path / "m.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     (tmp_path / "vocab.txt").write_text("a\n")
-    with pytest.raises(EmbinitError, match=r"cannot be read as \.npy"):
+    with refused("cannot be read as .npy"):
         load(tmp_path / "m.npy")
 
 
@@ -80,7 +81,7 @@ def test_npz_holds_both(tmp_path):
     assert list(found.tokens) == TOKENS
     np.testing.assert_array_equal(found.vectors, M)
     np.savez(tmp_path / "m.npz", first=M, second=M)
-    with pytest.raises(EmbinitError, match="holds first, second; expected one matrix"):
+    with refused("holds first, second"):
         load(tmp_path / "m.npz")
 
 
@@ -88,10 +89,10 @@ def test_a_lone_safetensors_file(tmp_path):
     path = tmp_path / "m.safetensors"
     path.write_bytes(safetensors(float32(weight=M, other=matrix(seed=1), bias=M[0])))
     (tmp_path / "m.tokens.json").write_text(json.dumps(TOKENS))
-    with pytest.raises(EmbinitError, match="holds 2 matrices; name one as"):
+    with refused("2 matrices", "::TENSOR"):
         load(path)
     np.testing.assert_array_equal(load(f"{path}::weight", wanted={"dog"}).vectors, M[[7]])
-    with pytest.raises(EmbinitError, match="no matrix 'wait'"):
+    with refused("'wait'", "weight, other"):
         load(f"{path}::wait")
 
 
@@ -107,7 +108,7 @@ def test_an_object_with_its_tokens(thing):
     found = load(thing, tokens=TOKENS, wanted={"dog"})
     assert (list(found.tokens), found.vectors.tolist()) == (["dog"], [M[7].tolist()])
     assert len(load(thing, tokens=TOKENS, most=3)) == 3
-    with pytest.raises(EmbinitError, match="comes without tokens"):
+    with refused("(8, 4)", "load(x, tokens=[...])"):
         load(thing)
 
 
@@ -160,5 +161,5 @@ def test_model2vec_mapping_and_weights_are_seen_through(tmp_path):
 
 def test_a_mapping_beyond_the_rows_is_an_error(tmp_path):
     checkpoint(tmp_path, {"embeddings": matrix(3), "mapping": np.full(8, 5.0)}, {"model_type": "model2vec"})
-    with pytest.raises(EmbinitError, match="which has 3"):
+    with refused("3 rows"):
         load(f"{tmp_path}::embeddings")

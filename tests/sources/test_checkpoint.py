@@ -9,8 +9,8 @@ import pytest
 import sentencepiece
 import torch
 
-from embinit.errors import EmbinitError
 from embinit.sources.load import load
+from tests.refusal import refused
 
 from .folders import TOKENS, checkpoint, float32, matrix, safetensors
 
@@ -85,21 +85,21 @@ def test_the_encoders_table_goes_before_the_decoders(tmp_path):
 
 def test_several_candidates_are_named(tmp_path):
     checkpoint(tmp_path, {"first.table": M, "second.table": OTHER}, {})
-    with pytest.raises(EmbinitError, match=r"several tensors could be .*\(first\.table, second\.table\)"):
+    with refused("several tensors (first.table, second.table)", "::TENSOR"):
         load(tmp_path)
     np.testing.assert_array_equal(load(f"{tmp_path}::second.table").vectors, OTHER)
 
 
 def test_no_candidate_is_an_error_that_says_how_to_name_one(tmp_path):
-    with pytest.raises(EmbinitError, match=r"no tensor could be the embedding; name it as .*::TENSOR"):
+    with refused("no tensor could be the embedding", "::TENSOR"):
         load(checkpoint(tmp_path, {"ln.weight": matrix(1, 4)[0]}, {}))
 
 
 def test_an_unknown_tensor_names_the_closest(tmp_path):
     checkpoint(tmp_path, arrays(FAMILIES["bert"]), {"model_type": "bert"})
-    with pytest.raises(EmbinitError, match=r"did you mean 'bert\.embeddings\.word_embeddings\.weight'"):
+    with refused("'bert.embeddings.word_embeddings.weight'"):
         load(f"{tmp_path}::bert.embeddings.word_embedding.weight")
-    with pytest.raises(EmbinitError, match="a matrix is needed"):
+    with refused("expected a matrix"):
         load(f"{tmp_path}::ln.bias")
 
 
@@ -193,7 +193,7 @@ def test_shards_are_found_by_their_index(tmp_path):
     index.write_text(json.dumps({"weight_map": {name: file for file, ts in shards.items() for name in ts}}))
     np.testing.assert_array_equal(load(tmp_path).vectors, M)
     (tmp_path / "model-1.safetensors").unlink()
-    with pytest.raises(EmbinitError, match=r"lacks model-1\.safetensors, which its index names"):
+    with refused("model-1.safetensors", "index"):
         load(tmp_path)
 
 
@@ -201,7 +201,7 @@ def test_a_cut_weight_file_is_an_error(tmp_path):
     checkpoint(tmp_path, {"embeddings.word_embeddings.weight": M}, {"model_type": "bert"})
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(EmbinitError, match=r"model\.safetensors is cut short"):
+    with refused("model.safetensors is truncated"):
         load(tmp_path)
 
 
@@ -229,10 +229,10 @@ def test_no_code_of_a_torch_file_is_run(tmp_path):
     (tmp_path / "model.safetensors").unlink()
     ran = tmp_path / "ran"
     torch.save({"weight": Malicious(ran)}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(EmbinitError, match="cannot be read as plain weights"):
+    with refused("cannot be read as plain weights"):
         load(tmp_path)
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Malicious(ran)))
-    with pytest.raises(EmbinitError, match="cannot be read as plain weights"):
+    with refused("cannot be read as plain weights"):
         load(tmp_path)
     assert not ran.exists()
     pickle.loads(pickle.dumps(Malicious(ran)))  # it would have

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from embinit.errors import EmbinitError
 from embinit.sources.load import load
 from embinit.text.token_files import read_tokens
+from tests.refusal import refused
 
 from .folders import TOKENS, checkpoint, float32, matrix, safetensors, sentencepiece_model
 
@@ -254,5 +255,5 @@ def test_json_nested_without_end(name, tmp_path):
     (tmp_path / name).write_bytes(data)
     if name == "vocab.json":
         (tmp_path / "vocab.txt").unlink()
-    with pytest.raises(EmbinitError, match=name):
+    with refused(name):
         load(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.sources.numbers import decimals, number
+from embinit.sources.numbers import parse_number, parse_numbers
 
 SPELLINGS = ["%.5g", "%.6f", "%r", "%.8f", "%.1f", "%e", "%.17g", "%g", "%+.4f", "%.3E", "%.9f", "%.12f"]
 
@@ -16,7 +16,7 @@ def read(texts: list[bytes]) -> np.ndarray:
     """Read texts that stand side by side in one block, as fields of a line do."""
     block = b" ".join(texts)
     ends = np.cumsum([len(text) + 1 for text in texts]) - 1
-    return decimals(block, ends - [len(text) for text in texts], ends)
+    return parse_numbers(block, ends - [len(text) for text in texts], ends)
 
 
 def expected(texts: list[bytes]) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_what_is_no_number_is_nan_and_harms_no_neighbour(texts):
     "text", [b"", b"-", b".", b"1_0", b"0.1 ", b"0,1", b"1.5.3", b"0x10", "٣".encode(), b"\xff", b"--1"]
 )
 def test_these_are_no_numbers(text):
-    assert math.isnan(number(text))
+    assert math.isnan(parse_number(text))
 
 
 @pytest.mark.parametrize("place", range(10))
@@ -89,4 +89,4 @@ def test_any_byte_in_place_of_any_character(place):
 
 
 def test_no_fields_are_no_numbers():
-    assert decimals(b"", np.array([], dtype=np.int64), np.array([], dtype=np.int64)).shape == (0,)
+    assert parse_numbers(b"", np.array([], dtype=np.int64), np.array([], dtype=np.int64)).shape == (0,)

@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from embinit.errors import EmbinitError
+from embinit.sources.checkpoint import NoWeights
 from embinit.sources.load import load
+from tests.refusal import refused
 
 PROSE = b"It was the best of times, it was the worst of times,\nit was the age of wisdom ...\n"
 
@@ -48,10 +50,10 @@ OTHERS = {
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(100), "HDF5"),
     "parquet": (b"PAR1" + bytes(100), "Parquet"),
     "pdf": (b"%PDF-1.7\n" + bytes(100), "a PDF"),
-    "random": (np.random.default_rng(0).bytes(5000), "binary file of an unknown kind"),
-    "zeros": (bytes(5000), "binary file of an unknown kind"),
+    "random": (np.random.default_rng(0).bytes(5000), "binary file of an unknown format"),
+    "zeros": (bytes(5000), "binary file of an unknown format"),
     "prose": (PROSE, "line 1: 'It was the best of times"),
-    "prose in gzip": (gzip.compress(PROSE), "is no vector"),
+    "prose in gzip": (gzip.compress(PROSE), "line 1: 'It was the best of times"),
     "torch": (_torch_file(), "is a torch file"),
     "encrypted zip": (_encrypted_zip(), "cannot be unpacked"),
     "zip without members": (b"PK\x05\x06" + bytes(18), "has 0 members"),
@@ -65,15 +67,13 @@ OTHERS = {
 def test_a_file_of_another_kind_is_named_for_what_it_is(data, message, tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_bytes(data)
-    with pytest.raises(EmbinitError, match=message) as caught:
+    with refused(path, message):
         load(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_names_a_close_one(tmp_path):
     (tmp_path / "glove.6B.50d.txt").write_text("a 1 2\n")
-    with pytest.raises(EmbinitError, match=r"no such file: .*did you mean 'glove\.6B\.50d\.txt'"):
+    with refused("glove.6b.50d.txt; did you mean 'glove.6B.50d.txt'?"):
         load(tmp_path / "glove.6b.50d.txt")
 
 
@@ -86,5 +86,5 @@ def test_a_name_that_no_file_can_have_is_an_error(name):
 
 
 def test_a_folder_without_weights_is_an_error(tmp_path):
-    with pytest.raises(EmbinitError, match="holds no weights"):
+    with refused(tmp_path, "*.safetensors", error=NoWeights):
         load(tmp_path)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embinit.errors import EmbinitError
 from embinit.sources.load import load
+from tests.refusal import refused
 
 Rows = dict[bytes, list[float]]
 ROWS: Rows = {b"the": [0.25, -1.5, 3.0], b"cat": [0.1, 0.2, 0.3], b"at": [-0.5, 0.0625, 1e-05]}
@@ -180,7 +180,7 @@ def test_compressed_files_are_seen_through(pack, tmp_path):
 def test_a_compressed_file_that_is_cut_is_an_error(pack, tmp_path):
     whole = pack(np.random.default_rng(0).bytes(5000).hex().encode())
     (tmp_path / "v.txt").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(EmbinitError, match=r"v\.txt"):
+    with refused("v.txt"):
         load(tmp_path / "v.txt")
 
 
@@ -191,15 +191,15 @@ def test_a_zip_of_one_member_needs_no_name(tmp_path):
 
 def test_a_zip_of_several_members_lists_them(tmp_path):
     zipped(tmp_path / "v.zip", small=lines(ROWS), large=lines(SPACED))
-    with pytest.raises(EmbinitError, match=r"2 members \(small\.txt, large\.txt\)"):
+    with refused("2 members", "small.txt", "large.txt"):
         load(tmp_path / "v.zip")
     assert len(load(f"{tmp_path / 'v.zip'}::large.txt")) == 5
     assert len(load(f"{tmp_path / 'v.zip'}::small.txt", wanted={"cat"})) == 1
-    with pytest.raises(EmbinitError, match=r"did you mean 'large\.txt'"):
+    with refused("'large.txt'"):
         load(f"{tmp_path / 'v.zip'}::larger.txt")
 
 
 def test_a_plain_file_has_no_member(tmp_path):
     without_header(tmp_path / "v.txt")
-    with pytest.raises(EmbinitError, match="is no zip archive"):
+    with refused("v.txt", "member"):
         load(f"{tmp_path / 'v.txt'}::member")

@@ -94,7 +94,7 @@ def test_a_header_that_promises_more_rows_is_told(tmp_path):
     found = load(tmp_path / "v.txt")
     assert len(found) == 3
     assert found.origin.counts["rows promised by the header"] == 5
-    assert found.origin.examples == ("the header promises 5 rows, the file has 3",)
+    assert found.origin.examples == ("the header declares 5 rows, but the file has 3",)
 
 
 def test_an_absurd_header_takes_no_memory(tmp_path):
@@ -103,28 +103,36 @@ def test_an_absurd_header_takes_no_memory(tmp_path):
 
 
 ERRORS = {
-    "empty": (b"", "is empty"),
-    "only newlines": (b"\n\n\n", "is empty"),
-    "only a header": (b"400000 50\n", "a header .400000 50. and no rows"),
-    "rows narrower than the header": (b"3 4\n" + GOOD, "line 2: 3 numbers, but the header promises 4"),
-    "rows wider than the header": (b"3 2\n" + GOOD, "no usable row .3 rejected: line 2: 3 numbers, expected 2"),
-    "a header without dimensions": (b"3 0\n" + GOOD, "the header promises 0"),
-    "every row is NaN": (b"a nan nan\nb nan nan\n", "no usable row .2 rejected: line 1"),
+    "empty": (b"", " is empty; expected vectors"),
+    "only newlines": (b"\n\n\n", " is empty; expected a token and its numbers on each line"),
+    "only a header": (b"400000 50\n", " has a header (400000 50) but no rows"),
+    "rows narrower than the header": (b"3 4\n" + GOOD, ", line 2 has 3 numbers, but the header declares 4 (3 4)"),
+    "rows wider than the header": (
+        b"3 2\n" + GOOD,
+        " has no usable row (3 rejected: line 2: 3 numbers, expected 2)",
+    ),
+    "a header without dimensions": (b"3 0\n" + GOOD, ", line 2 has 3 numbers, but the header declares 0 (3 0)"),
+    "every row is NaN": (
+        b"a nan nan\nb nan nan\n",
+        " has no usable row (2 rejected: line 1: 'nan' is NaN or infinite)",
+    ),
     "a page that shows one vector": (
         b"On vectors\n\nwritten in 2014\nand said in prose:\n\ncat 0.1 0.2 0.3\n",
-        "of its first 4 lines 1 read as a token and its numbers",
+        ": only 1 of the first 4 lines are a token and its numbers; expected a file of vectors",
     ),
-    "decimal commas": (b"a 0,1 0,2\nb 0,3 0,4\n", "line 1: 'a 0,1 0,2' is no vector"),
+    "decimal commas": (
+        b"a 0,1 0,2\nb 0,3 0,4\n",
+        ", line 1: 'a 0,1 0,2' is not a vector; expected a token and its numbers",
+    ),
 }
 
 
 @pytest.mark.parametrize(("data", "message"), ERRORS.values(), ids=ERRORS)
 def test_a_file_without_usable_rows_is_an_error_that_names_it(data, message, tmp_path):
     (tmp_path / "v.txt").write_bytes(data)
-    with pytest.raises(EmbinitError, match=message) as caught:
+    with pytest.raises(EmbinitError) as caught:
         load(tmp_path / "v.txt")
-    assert str(tmp_path / "v.txt") in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value) == f"{tmp_path / 'v.txt'}{message}"
 
 
 @pytest.mark.parametrize("data", [b"a 1\nb 2\nc 3\n", b"3 1\na 1\nb 2\nc 3\n"], ids=["without header", "with header"])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
-from embinit.text.markers import from_byte_level, looks_special, marked, plain, scheme_of, to_byte_level
+from embinit.text.markers import add_marker, from_byte_level, looks_special, scheme_of, strip_marker, to_byte_level
 
 SCHEMES = ["sentencepiece", "byte-level", "wordpiece", "end-of-word"]
 # What a piece may hold: no spaces and no marks of its own.
@@ -18,14 +18,14 @@ word = st.text(
 @settings(max_examples=100, deadline=None)
 @given(text=word, begins=st.booleans())
 def test_plain_undoes_marked(scheme, text, begins):
-    assert plain(marked(text, begins, scheme), scheme) == (text, begins)
+    assert strip_marker(add_marker(text, begins, scheme), scheme) == (text, begins)
 
 
 @settings(max_examples=100, deadline=None)
 @given(word)
 def test_whole_words_have_no_marks(text):
-    assert marked(text, True, "words") == text
-    assert plain(text, "words") == (text, True)
+    assert add_marker(text, True, "words") == text
+    assert strip_marker(text, "words") == (text, True)
 
 
 @settings(max_examples=200, deadline=None)
@@ -63,13 +63,13 @@ def test_half_a_character_keeps_its_spelling():
     ],
 )
 def test_plain(token, scheme, expected):
-    assert plain(token, scheme) == expected
+    assert strip_marker(token, scheme) == expected
 
 
 @pytest.mark.parametrize("scheme", [*SCHEMES, "subword-nmt", "words"])
 def test_the_scheme_is_told_from_a_list(scheme):
     words = ["the", "cat", "sat", "on", "mat", "a", "dog"]
-    tokens = [marked(text, i % 2 == 0, scheme) for i, text in enumerate(words)]
+    tokens = [add_marker(text, i % 2 == 0, scheme) for i, text in enumerate(words)]
     assert scheme_of(["<unk>", *tokens]) == scheme
 
 

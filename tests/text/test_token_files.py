@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from embinit.errors import EmbinitError
 from embinit.text.sentencepiece import pieces
 from embinit.text.token_files import read_tokens, token_table
+from tests.refusal import refused
 
 from ..sources.folders import sentencepiece_model
 
@@ -75,7 +75,7 @@ def test_added_tokens_beside_a_list(tmp_path):
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<late>": 6, "<early>": 4}))
     assert table(tmp_path).tokens == [*TOKENS, "<early>", None, "<late>"]
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<far>": 10**12}))
-    with pytest.raises(EmbinitError, match=r"added_tokens\.json is no map from tokens to ids"):
+    with refused("added_tokens.json"):
         table(tmp_path)
 
 
@@ -137,40 +137,55 @@ def test_pieces_are_those_of_the_sentencepiece_package(tmp_path):
 def test_half_a_sentencepiece_model_is_an_error(size, tmp_path):
     whole = sentencepiece_model([("<unk>", 2)])
     (tmp_path / "m.model").write_bytes(whole[:size] if size < 10 else whole[:10])
-    with pytest.raises(EmbinitError, match=r"m\.model"):
+    with refused("m.model"):
         read_tokens(tmp_path / "m.model")
 
 
 # ---------------------------------------------------------------- errors
 
 WRONG = {
-    "empty": ("vocab.txt", b"", "is empty"),
-    "blank": ("vocab.txt", b" \n\n", "is empty"),
-    "binary": ("vocab.txt", b"\x7fELF\0\0\0", "is no token list"),
-    "cut json": ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "b', "no whole JSON"),
-    "list of numbers": ("tokens.json", b"[1, 2]", "is no token list"),
-    "map to words": ("vocab.json", b'{"a": "b"}', "is no token list"),
-    "negative ids": ("vocab.json", b'{"a": -1}', "is no token list"),
-    "absurd ids": ("vocab.json", b'{"a": 99999999999}', "id 99999999999; that is no vocabulary"),
-    "fractional ids": ("vocab.json", b'{"a": 0.5}', "is no token list"),
-    "no vocabulary": ("tokenizer.json", b'{"model": {"type": "BPE"}}', r"without a vocabulary \(model type 'BPE'\)"),
-    "empty vocabulary": ("tokenizer.json", b'{"model": {"vocab": {}}}', "without tokens"),
-    "odd vocabulary": ("tokenizer.json", b'{"model": {"vocab": {"a": "b"}}}', "without a vocabulary"),
-    "odd entries": ("tokenizer.json", b'{"model": {"vocab": [1, 2]}}', "without a vocabulary"),
-    "odd added": ("tokenizer.json", b'{"added_tokens": [{"id": 1}], "model": {"vocab": {"a": 0}}}', "added tokens"),
+    "empty": ("vocab.txt", b"", " is empty; expected tokens"),
+    "blank": ("vocab.txt", b" \n\n", " is empty; expected tokens"),
+    "binary": ("vocab.txt", b"\x7fELF\0\0\0", " is not a token list; expected "),
+    "cut json": ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "b', " is not a complete JSON file; expected tokens"),
+    "list of numbers": ("tokens.json", b"[1, 2]", " is not a token list; expected "),
+    "map to words": ("vocab.json", b'{"a": "b"}', " is not a token list; expected "),
+    "negative ids": ("vocab.json", b'{"a": -1}', " is not a token list; expected "),
+    "absurd ids": ("vocab.json", b'{"a": 99999999999}', " is not a vocabulary: one of its tokens has id 99999999999"),
+    "fractional ids": ("vocab.json", b'{"a": 0.5}', " is not a token list; expected "),
+    "no vocabulary": (
+        "tokenizer.json",
+        b'{"model": {"type": "BPE"}}',
+        " is a tokenizer without a vocabulary (model type 'BPE')",
+    ),
+    "empty vocabulary": ("tokenizer.json", b'{"model": {"vocab": {}}}', " is a tokenizer without tokens"),
+    "odd vocabulary": (
+        "tokenizer.json",
+        b'{"model": {"vocab": {"a": "b"}}}',
+        " is a tokenizer without a vocabulary",
+    ),
+    "odd entries": (
+        "tokenizer.json",
+        b'{"model": {"vocab": [1, 2]}}',
+        " is a tokenizer without a vocabulary",
+    ),
+    "odd added": (
+        "tokenizer.json",
+        b'{"added_tokens": [{"id": 1}], "model": {"vocab": {"a": 0}}}',
+        " is damaged: an entry of its added_tokens lacks a content or an id",
+    ),
 }
 
 
 @pytest.mark.parametrize(("name", "data", "message"), WRONG.values(), ids=WRONG)
 def test_a_wrong_file_is_an_error_that_names_it(name, data, message, tmp_path):
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(EmbinitError, match=message) as caught:
+    with refused(f"{tmp_path / name}{message}"):
         read_tokens(tmp_path / name)
-    assert str(tmp_path / name) in str(caught.value)
 
 
 def test_a_folder_without_a_list_says_what_was_looked_for(tmp_path):
-    with pytest.raises(EmbinitError, match=r"here has no token list; looked for tokenizer\.json, vocab\.txt"):
+    with refused("here has no token list", "tokenizer.json, vocab.txt"):
         table(tmp_path)
-    with pytest.raises(EmbinitError, match="cannot read"):
+    with refused(tmp_path / "absent"):
         read_tokens(tmp_path / "absent")

@@ -6,9 +6,10 @@ import pytest
 import sentencepiece
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from embinit.errors import EmbinitError, MissingExtra
+from embinit.errors import MissingExtra
 from embinit.text.token_files import read_tokens
 from embinit.text.tokenizers import subword, tokenizer
+from tests.refusal import refused
 
 from ..sources.folders import sentencepiece_model
 
@@ -112,43 +113,43 @@ def test_a_sentencepiece_model_of_any_name_in_a_folder(trained, tmp_path):
 
 @pytest.mark.parametrize(("spec", "close"), [("whitespaces", "whitespace"), ("spacy-en", "spacy:en")])
 def test_an_unknown_tokenizer_gives_a_close_name(spec, close):
-    with pytest.raises(EmbinitError, match=f"unknown tokenizer '{spec}'; did you mean '{close}'"):
+    with refused(f"unknown tokenizer '{spec}'; did you mean '{close}'?"):
         tokenizer(spec)
 
 
 @pytest.mark.parametrize("spec", ["folder/spiece.model", "some/where/deep", "/nowhere", "./model.json"])
 def test_a_path_that_is_not_there_is_named(spec):
-    with pytest.raises(EmbinitError, match=f"^there is no file or folder {spec}, which was to be the tokenizer$"):
+    with refused(f"there is no tokenizer file or folder {spec}"):
         tokenizer(spec)
 
 
 def test_names_that_a_caller_knows_beside_are_listed():
-    with pytest.raises(EmbinitError, match="one of spacy, spacy:cs"):
+    with refused("one of spacy, spacy:cs"):
         tokenizer("nope", ("spacy",))
-    with pytest.raises(EmbinitError, match="one of spacy:cs"):
+    with refused("one of spacy:cs"):
         tokenizer("nope")
 
 
 def test_spacy_needs_a_language():
-    with pytest.raises(EmbinitError, match="spacy needs a language here: spacy:en"):
+    with refused("spacy:en"):
         tokenizer("spacy")
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"no model", sentencepiece_model([("▁the", 1)])[:-1]])
 def test_a_file_that_is_no_sentencepiece_model(data, tmp_path, capfd):
     (tmp_path / "spiece.model").write_bytes(data)
-    with pytest.raises(EmbinitError, match=r"spiece\.model is no SentencePiece model that can be read$"):
+    with refused("spiece.model cannot be read as a SentencePiece model"):
         tokenizer(str(tmp_path))
     assert capfd.readouterr().err == ""
 
 
 def test_an_unknown_language():
-    with pytest.raises(EmbinitError, match="spaCy has no tokenizer for language 'qq'"):
+    with refused("'qq'", "en, de, fr"):
         tokenizer("spacy:qq")
 
 
 def test_a_folder_without_a_tokenizer(tmp_path):
-    with pytest.raises(EmbinitError, match=r"holds no tokenizer\.json, no vocab\.txt and no SentencePiece model"):
+    with refused(tmp_path, "tokenizer.json", "vocab.txt", "SentencePiece"):
         tokenizer(str(tmp_path))
 
 
@@ -157,14 +158,14 @@ def test_a_folder_without_a_tokenizer(tmp_path):
 )
 def test_a_file_that_is_no_tokenizer(name, data, tmp_path):
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(EmbinitError, match=f"{name} is no tokenizer that can be read"):
+    with refused(name):
         tokenizer(str(tmp_path))
 
 
 def test_an_odd_configuration_is_an_error(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECE))
     (tmp_path / "tokenizer_config.json").write_text("[")
-    with pytest.raises(EmbinitError, match=r"tokenizer_config\.json cannot be read as JSON"):
+    with refused("tokenizer_config.json"):
         tokenizer(str(tmp_path))
 
 
@@ -180,7 +181,7 @@ def test_a_missing_extra_gives_the_line_that_installs_it(module, extra, name, tm
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(MissingExtra, match=rf"needs {module}: pip install 'embinit\[{extra}\]'"):
+    with refused(f"needs {module}: pip install 'embinit[{extra}]'", error=MissingExtra):
         tokenizer(str(tmp_path / name) if name else "spacy:en")
 
 

@@ -6,9 +6,9 @@ import json
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from embinit.errors import EmbinitError
 from embinit.text.tokenizers import tokenizer
 from embinit.text.vocabulary import from_file, from_text, from_tokens, read_lines
+from tests.refusal import refused
 
 LINES = ["the cat sat on the mat", "The dog sat on <unk>", "a a a a"]
 words = tokenizer("whitespace")
@@ -35,7 +35,7 @@ def test_other_specials():
 
 
 def test_text_without_frequent_tokens_is_an_error():
-    with pytest.raises(EmbinitError, match="corpus has no token that is seen 9 times"):
+    with refused("corpus", 9):
         from_text(LINES, words, min_count=9, origin="corpus")
 
 
@@ -50,9 +50,9 @@ def test_a_list_keeps_its_order():
 
 
 def test_repeated_or_no_tokens_are_an_error():
-    with pytest.raises(EmbinitError, match="a list has a repeated token, 'a'"):
+    with refused("a list has a repeated token: 'a'"):
         from_tokens(["a", "b", "a"])
-    with pytest.raises(EmbinitError, match="a list has no tokens"):
+    with refused("a list has no tokens"):
         from_tokens([])
 
 
@@ -81,7 +81,7 @@ def test_a_word_list_does_not_split(tmp_path):
 
 
 def test_a_missing_vocabulary_is_an_error(tmp_path):
-    with pytest.raises(EmbinitError, match="no such vocabulary"):
+    with refused("no such vocabulary"):
         from_file(tmp_path / "absent")
 
 
@@ -96,9 +96,9 @@ def test_lines_of_plain_and_compressed_files(tmp_path):
 
 def test_a_line_that_is_no_utf8_is_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"fine\ncaf\xe9\n")
-    with pytest.raises(EmbinitError, match=r"a\.txt, line 2: not UTF-8"):
+    with refused("a.txt, line 2", "UTF-8"):
         list(read_lines([tmp_path / "a.txt"]))
-    with pytest.raises(EmbinitError, match="no such text file"):
+    with refused("no such text file"):
         list(read_lines([tmp_path / "absent"]))
-    with pytest.raises(EmbinitError, match="is a folder; give the text files in it"):
+    with refused("is a folder; give the text files in it"):
         list(read_lines([tmp_path]))

@@ -28,8 +28,7 @@ def command(
     $EMBINIT_MIRROR names another server that has the files.
     """
     from embinit.cli.console import Bar, console, print_json, table
-    from embinit.sources.catalogue import entries, find
-    from embinit.sources.catalogue import folder as cache
+    from embinit.sources.catalogue import cache_folder, entries, find_entry
     from embinit.sources.fetch import fetch
 
     screen = console()
@@ -43,10 +42,10 @@ def command(
             made.add_row(names, f"{entry.size / 1e9:.1f} GB" if entry.size else "", entry.about)
         screen.print(made)
         return
-    entry, _ = find(name)
+    entry, _ = find_entry(name)
     try:
         with Bar(entry.file, "bytes") as bar:
-            done = fetch(entry, folder or cache(), bar.update)
+            done = fetch(entry, folder or cache_folder(), bar.update)
     except KeyboardInterrupt:
         console(err=True).print("stopped; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None

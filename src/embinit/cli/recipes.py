@@ -13,7 +13,7 @@ def command(json: shared.Json = False) -> None:
     Steps are put in a row with |, parameters behind their step: 'pretrained | center | scale ratio=0.4'.
     """
     from embinit.cli.console import console, print_json, table
-    from embinit.hosts import host, names
+    from embinit.hosts import host, host_names
     from embinit.recipes.fills import FILLS
     from embinit.recipes.recipe import named
     from embinit.recipes.steps import STEPS
@@ -24,7 +24,9 @@ def command(json: shared.Json = False) -> None:
             name: {"about": kind.about, "first": kind.base, "parameters": list(kind.parameters)}
             for name, kind in STEPS.items()
         }
-        print_json({"recipes": named(), "steps": steps, "fills": fills, "models": {n: host(n).about for n in names()}})
+        print_json(
+            {"recipes": named(), "steps": steps, "fills": fills, "models": {n: host(n).about for n in host_names()}}
+        )
         return
     screen = console()
     made = table("recipe", "what it makes", "paper", right_from=9)
@@ -37,7 +39,7 @@ def command(json: shared.Json = False) -> None:
             made.add_row(" ".join([name, *(f"{key}=" for key in kind.parameters)]), kind.about)
     screen.print()
     screen.print(made)
-    for title, listed in (("fill", fills), ("model", {name: host(name).about for name in names()})):
+    for title, listed in (("fill", fills), ("model", {name: host(name).about for name in host_names()})):
         made = table(title, "", right_from=9)
         for name, about in listed.items():
             made.add_row(name, about)

@@ -12,7 +12,7 @@ from typing import Any
 
 from embinit.corpora.examples import Reading
 from embinit.errors import EmbinitError, require
-from embinit.files import opened
+from embinit.files import open_unpacked
 
 #: Where a row stands, and its fields by column name.
 Row = tuple[str, dict[str, Any]]
@@ -25,7 +25,7 @@ _SEGMENT = re.compile(rb"<seg[^>]*>(.*?)</seg>", re.DOTALL)
 def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
     """Yield each line with its number; None for a line that is no UTF-8, which the reader counts."""
     reading.files.append(str(path))
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         for number, raw in enumerate(stream, 1):
             try:
                 text: str | None = raw.decode("utf-8").rstrip("\r\n")
@@ -159,7 +159,7 @@ def tags(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
 def segments(path: Path, reading: Reading) -> list[str | None]:
     """Return the sentences of IWSLT's XML: the text of each `<seg>`, with entities resolved; None where it is no UTF-8."""
     reading.files.append(str(path))
-    with opened(path) as stream:
+    with open_unpacked(path) as stream:
         found = _SEGMENT.findall(stream.read())
     if not found:
         raise EmbinitError(f"{path} has no <seg>; expected IWSLT's XML")

@@ -14,7 +14,7 @@ from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
-from embinit.errors import EmbinitError, NotHere, closest
+from embinit.errors import EmbinitError, Unavailable, closest
 from embinit.types import TaskKind
 
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
@@ -95,14 +95,14 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
 
     Raises
     ------
-    NotHere
+    Unavailable
         If the folder does not exist, or holds no file of the data set.
     EmbinitError
         If a file has other columns, or no usable row.
     """
     data = task_data(name)
     if not folder.is_dir():
-        raise NotHere(f"no such folder: {folder}")
+        raise Unavailable(f"no such folder: {folder}")
     sides = _sides(data, pair)
     for place in (folder, data_folder(folder, name)):
         found: _Found = {}
@@ -115,7 +115,7 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
     a, b = sides or ("", "")
     patterns = [pattern for layout in data.layouts for pattern in layout.get("train") or layout["all"]]
     wanted = ", ".join(" + ".join(_joined(pattern)).format(a=a, b=b, lang=a) for pattern in patterns)
-    raise NotHere(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz) and those beside it")
+    raise Unavailable(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz) and those beside it")
 
 
 def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: str | None = None) -> Corpus:

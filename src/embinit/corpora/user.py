@@ -10,7 +10,7 @@ from typing import Any
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, table, text_of
 from embinit.corpora.tasks import by_target
-from embinit.errors import EmbinitError, NotHere
+from embinit.errors import EmbinitError, Unavailable
 
 _SPLITS = {
     "train": ("train",),
@@ -32,7 +32,7 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
     Without splits (`source.txt` + `target.txt`, `data.tsv`) rows are split 98, 1, 1 % by their target or text.
     """
     if not folder.is_dir():
-        raise NotHere(f"no such folder: {folder}")
+        raise Unavailable(f"no such folder: {folder}")
     splits: dict[str, Split] = {}
     labels: tuple[str, ...] = ()
     for split, names in _SPLITS.items():
@@ -49,7 +49,7 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
     if "all" in splits:
         splits = {**by_target(splits.pop("all")), **splits}
     if "train" not in splits:
-        raise NotHere(
+        raise Unavailable(
             f"{folder} holds no training rows: expected train.source.txt and train.target.txt, source.txt and target.txt, "
             "or train.tsv, data.tsv (.csv, .jsonl, .parquet) with a header"
         )

@@ -16,7 +16,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
 from embinit.text.vocabulary import as_vocabulary
-from embinit.types import Matrix, Vocabulary, matrix_of
+from embinit.types import Matrix, Vocabulary, check_matrix
 
 _BREAKS = frozenset(" \t\n\r\x0b\x0c\0")
 #: Halves of surrogate pairs that do not stand for an undecodable byte: no file can hold them as text.
@@ -88,7 +88,7 @@ def write(
     card: dict[str, Any] | None = None,
 ) -> Written:
     """Write the matrix with its vocabulary and card; a failed write leaves what was there."""
-    matrix, vocabulary, path = matrix_of(matrix), as_vocabulary(vocabulary), Path(path)
+    matrix, vocabulary, path = check_matrix(matrix), as_vocabulary(vocabulary), Path(path)
     if len(matrix) != len(vocabulary):
         raise EmbinitError(f"{len(matrix)} rows for {len(vocabulary)} tokens")
     if not np.isfinite(matrix).all():

@@ -16,7 +16,7 @@ from embinit.files import replacing_folder
 from embinit.sources.load import load
 from embinit.text.markers import looks_special
 from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
-from embinit.types import Embeddings, Matrix, matrix_of
+from embinit.types import Embeddings, Matrix, check_matrix
 
 if TYPE_CHECKING:
     import torch
@@ -64,7 +64,7 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = F
     weight = getattr(layer, "weight", None)
     if not isinstance(weight, torch.Tensor) or not hasattr(layer, "padding_idx"):
         raise EmbinitError(f"set_embedding(layer, matrix) fills a torch.nn.Embedding, not {type(layer).__name__}")
-    matrix = matrix if isinstance(matrix, np.ndarray) else matrix_of(matrix)
+    matrix = matrix if isinstance(matrix, np.ndarray) else check_matrix(matrix)
     if tuple(weight.shape) != matrix.shape:
         raise EmbinitError(f"the layer has shape {tuple(weight.shape)}, the matrix {matrix.shape}")
     values = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)

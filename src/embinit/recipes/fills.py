@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from embinit.text.markers import plain, scheme_of
+from embinit.text.markers import scheme_of, strip_marker
 from embinit.types import Flags, Matrix, Vocabulary, as_matrix, xavier_std
 
 #: (found rows after all steps, vocabulary, which are found, generator) -> rows for the others
@@ -60,7 +60,7 @@ def subword(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.G
     """Mean of the found tokens that share most character n-grams, at their usual length; `target` where none does."""
     filled = target(rows, vocabulary, found, rng)
     scheme = scheme_of(vocabulary.tokens)
-    texts = [plain(token, scheme)[0].lower() for token in vocabulary.tokens]
+    texts = [strip_marker(token, scheme)[0].lower() for token in vocabulary.tokens]
     known = np.flatnonzero(found)
     holders: dict[str, list[int]] = defaultdict(list)
     for row, i in enumerate(known.tolist()):

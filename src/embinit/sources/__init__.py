@@ -1,1 +1,1 @@
-"""Sources: vectors from wherever people have them."""
+"""Sources: reading pre-trained vectors from files, checkpoints and Python objects."""

@@ -1,4 +1,4 @@
-"""Arrays with a token list: .npy, .npz, a single .safetensors, a Python object."""
+"""Arrays with a token list: .npy, .npz, a single .safetensors file, a Python object."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError
-from embinit.sources.tensors import LocalBytes, TensorFile
+from embinit.sources.safetensors import LocalBytes, TensorFile
 from embinit.text.token_files import read_tokens
 from embinit.types import Embeddings, Origin, finite_rows
 
-#: What a token list beside `x.npy` may be called.
-SIDECARS = ("{name}.tokens.json", "{stem}.tokens.json", "{stem}.vocab.txt", "{stem}.txt", "vocab.txt", "tokenizer.json")
+#: Names of a token list beside `x.npy`, best first.
+_TOKEN_LIST_NAMES = (
+    "{name}.tokens.json",
+    "{stem}.tokens.json",
+    "{stem}.vocab.txt",
+    "{stem}.txt",
+    "vocab.txt",
+    "tokenizer.json",
+)
 
 
 def read_npy(path: Path, tokens: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
-    """Return the rows of an .npy matrix, memory-mapped, with the tokens of the list beside it or named."""
+    """Return the rows of an .npy matrix, memory-mapped, with the tokens of the named list or of the list beside it."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # numpy's header parser lets SyntaxError, TokenError and others through
+    except Exception as error:  # numpy's header parser raises SyntaxError, TokenError and others
         raise EmbinitError(f"{source} cannot be read as .npy: {error}") from None
-    return from_arrays(_listed(path, tokens), matrix, wanted, source, "npy")
+    return from_arrays(_read_token_list(path, tokens), matrix, wanted, source, "npy")
 
 
 def read_npz(path: Path, wanted: Collection[str] | None, source: str) -> Embeddings:
@@ -34,90 +41,94 @@ def read_npz(path: Path, wanted: Collection[str] | None, source: str) -> Embeddi
     except Exception as error:
         raise EmbinitError(f"{source} cannot be read as .npz: {error}") from None
     matrices = [array for array in arrays.values() if array.ndim == 2 and array.dtype.kind in "fiu"]
-    lists = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind in "US"]
-    if len(matrices) != 1 or len(lists) != 1:
+    token_arrays = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind in "US"]
+    if len(matrices) != 1 or len(token_arrays) != 1:
         raise EmbinitError(
             f"{source} holds {', '.join(arrays) or 'nothing'}; expected one matrix of numbers and one array of tokens"
         )
-    tokens = [t.decode("utf-8", "surrogateescape") if isinstance(t, bytes) else str(t) for t in lists[0].tolist()]
+    tokens = [
+        token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else str(token)
+        for token in token_arrays[0].tolist()
+    ]
     return from_arrays(tokens, matrices[0], wanted, source, "npz")
 
 
-def read_safetensors(path: Path, detail: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
-    """Return the rows of a lone safetensors file: its only matrix or the one named, with the tokens beside it."""
+def read_safetensors(path: Path, tensor: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
+    """Return the rows of the only matrix in a safetensors file, or of the named one, with the tokens beside the file."""
     file = TensorFile(LocalBytes(path))
     matrices = [name for name in file.names() if len(file.shape(name)) == 2]
-    if detail is not None and detail not in matrices:
-        raise EmbinitError(f"{source}: no matrix {detail!r}; there is {', '.join(matrices[:8]) or 'none'}")
-    if detail is None and len(matrices) != 1:
-        raise EmbinitError(f"{source} holds {len(matrices)} matrices; name one as {path}::TENSOR")
-    name = detail or matrices[0]
-    file.check(name)  # first: a file that is cut short needs no tokens
-    tokens = _listed(path, None)
+    if tensor is not None and tensor not in matrices:
+        raise EmbinitError(f"{source} has no matrix {tensor!r}; it has {', '.join(matrices[:8]) or 'none'}")
+    if tensor is None and len(matrices) != 1:
+        raise EmbinitError(f"{source} holds {len(matrices)} matrices; choose one as {path}::TENSOR")
+    name = tensor or matrices[0]
+    file.check(name)  # before the tokens, because a truncated file is the more important error
+    tokens = _read_token_list(path, None)
     rows = file.shape(name)[0]
     if len(tokens) != rows:
         raise EmbinitError(f"{source}: {len(tokens)} tokens for {rows} rows")
-    picked = [i for i, token in enumerate(tokens) if wanted is None or token in wanted]
-    return from_arrays([tokens[i] for i in picked], file.rows(name, picked), None, source, "safetensors")
+    ids = [token_id for token_id, token in enumerate(tokens) if wanted is None or token in wanted]
+    return from_arrays([tokens[token_id] for token_id in ids], file.rows(name, ids), None, source, "safetensors")
 
 
-def read_object(thing: Any, tokens: Sequence[str] | None, wanted: Collection[str] | None) -> Embeddings:
+def read_object(vectors: Any, tokens: Sequence[str] | None, wanted: Collection[str] | None) -> Embeddings:
     """Return the rows of a gensim KeyedVectors, a torch tensor or embedding layer, or an array, with its tokens."""
-    kind = f"{type(thing).__module__.partition('.')[0]}.{type(thing).__name__}"
-    if hasattr(thing, "wv"):
-        thing = thing.wv
-    if hasattr(thing, "index_to_key"):
-        # gensim leaves None where a file had the same word twice
-        pairs = [(i, token) for i, token in enumerate(thing.index_to_key) if token is not None]
-        matrix = np.asarray(thing.vectors)[[i for i, _ in pairs]]
-        return from_arrays([str(token) for _, token in pairs], matrix, wanted, kind, "KeyedVectors")
-    matrix = getattr(thing, "weight", thing)
+    kind = f"{type(vectors).__module__.partition('.')[0]}.{type(vectors).__name__}"
+    if hasattr(vectors, "wv"):
+        vectors = vectors.wv
+    if hasattr(vectors, "index_to_key"):
+        # gensim has None for a word that a file has twice
+        words = {row: str(token) for row, token in enumerate(vectors.index_to_key) if token is not None}
+        matrix = np.asarray(vectors.vectors)[list(words)]
+        return from_arrays(list(words.values()), matrix, wanted, kind, "KeyedVectors")
+    matrix = getattr(vectors, "weight", vectors)
     if hasattr(matrix, "detach"):
         matrix = matrix.detach().cpu().float().numpy()
     if not isinstance(matrix, np.ndarray):
         raise EmbinitError(f"cannot load {kind}; expected a path, a hub id, KeyedVectors, a tensor or an array")
     if tokens is None:
-        raise EmbinitError(f"{kind} of shape {tuple(matrix.shape)} comes without tokens: load(x, tokens=[...])")
+        raise EmbinitError(f"{kind} of shape {tuple(matrix.shape)} has no tokens; give them: load(x, tokens=[...])")
     return from_arrays(list(tokens), matrix, wanted, kind, "array")
 
 
 def from_arrays(
-    tokens: Sequence[str], matrix: np.ndarray, wanted: Collection[str] | None, source: str, form: str
+    tokens: Sequence[str], matrix: np.ndarray, wanted: Collection[str] | None, source: str, file_format: str
 ) -> Embeddings:
-    """Return embeddings from a matrix and its tokens; the first of equal tokens wins, NaN rows are counted out."""
+    """Return embeddings from a matrix and its tokens. The first of equal tokens wins; rows with NaN are rejected."""
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise EmbinitError(
-            f"{source}: shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers"
+            f"{source} has shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers"
         )
     if len(tokens) != len(matrix):
         raise EmbinitError(f"{source}: {len(tokens)} tokens for {len(matrix)} rows")
     rows: dict[str, int] = {}
-    for i, token in enumerate(tokens):
+    for row, token in enumerate(tokens):
         if wanted is None or token in wanted:
-            rows.setdefault(token, i)
+            rows.setdefault(token, row)
     counts = {"rows": len(matrix) if wanted is None else len(rows)}
     if wanted is None and len(rows) < len(tokens):
         counts["duplicates"] = len(tokens) - len(rows)
     vectors = np.array(matrix[list(rows.values())], dtype=np.float32)
-    good = finite_rows(vectors)
-    kept = [token for token, ok in zip(rows, good.tolist(), strict=True) if ok]
+    finite = finite_rows(vectors)
+    kept = [token for token, is_finite in zip(rows, finite.tolist(), strict=True) if is_finite]
     if len(kept) < len(rows):
         counts["rejected"] = counts["rejected: NaN or infinite"] = len(rows) - len(kept)
     if not kept and wanted is None:
         raise EmbinitError(f"{source} has no usable row")
-    return Embeddings(kept, vectors if good.all() else vectors[good], Origin(source, form, counts))
+    return Embeddings(kept, vectors if finite.all() else vectors[finite], Origin(source, file_format, counts))
 
 
-def _listed(path: Path, tokens: str | None) -> list[str]:
-    if tokens is not None:
-        beside = path.with_name(tokens)
-        chosen = beside if beside.exists() else Path(tokens)
+def _read_token_list(path: Path, file_name: str | None) -> list[str]:
+    """Return the tokens of the named list, or of the list beside the matrix."""
+    if file_name is not None:
+        beside = path.with_name(file_name)
+        chosen = beside if beside.exists() else Path(file_name)
         if not chosen.exists():
-            raise EmbinitError(f"no such token list: {tokens} (looked beside {path} and here)")
+            raise EmbinitError(f"no such token list: {file_name} (searched beside {path} and in the current folder)")
     else:
-        names = [pattern.format(name=path.name, stem=path.stem) for pattern in SIDECARS]
-        found = [path.with_name(name) for name in names if path.with_name(name).is_file()]
-        if not found:
-            raise EmbinitError(f"{path} comes without tokens: put {names[1]} beside it, or give {path}::TOKENS")
-        chosen = found[0]
+        names = [pattern.format(name=path.name, stem=path.stem) for pattern in _TOKEN_LIST_NAMES]
+        existing = [path.with_name(name) for name in names if path.with_name(name).is_file()]
+        if not existing:
+            raise EmbinitError(f"{path} has no tokens; put {names[1]} beside it, or give {path}::TOKENS")
+        chosen = existing[0]
     return ["" if token is None else token for token in read_tokens(chosen).tokens]

@@ -1,4 +1,4 @@
-"""Well-known vector files by name, and where they lie once fetched."""
+"""Well-known vector files: their names, their addresses, and their paths after a download."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NAME = re.compile(r"(glove|fasttext):[\w.{}-]+")
 
 @dataclass(frozen=True)
 class Entry:
-    """One downloadable file."""
+    """A file that `embinit fetch` can download."""
 
     name: str
     url: str
     about: str = ""
     size: int | None = None
     sha256: str | None = None
-    #: where others have published the checksum
+    #: the place where others have published the checksum
     published: str = ""
-    #: name -> member of the archive
+    #: name of a table -> member of the archive
     members: dict[str, str] = field(default_factory=dict)
     unpack: bool = False
 
@@ -39,18 +39,18 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return the catalogue."""
+    """Return all files of the catalogue."""
     text = resources.files("embinit.sources").joinpath("catalogue.toml").read_text("utf-8")
     return tuple(Entry(**values) for values in tomllib.loads(text)["file"])
 
 
 def is_name(spec: str) -> bool:
-    """Return whether a source is written like a catalogue name: `glove:840B`."""
+    """Return whether a source is spelled like a name of the catalogue: `glove:840B`."""
     return _NAME.fullmatch(spec) is not None
 
 
-def find(name: str) -> tuple[Entry, str | None]:
-    """Return the file of a name, and the member of it that is meant."""
+def find_entry(name: str) -> tuple[Entry, str | None]:
+    """Return the file that a name stands for, and the member of its archive; None for a file without members."""
     for entry in entries():
         if name in entry.members:
             return entry, entry.members[name]
@@ -65,20 +65,20 @@ def find(name: str) -> tuple[Entry, str | None]:
     raise EmbinitError(f"unknown name {name!r}{closest(name, names)}")
 
 
-def folder() -> Path:
-    """Return where fetched files lie: `$EMBINIT_CACHE`, or embinit under the user's cache folder."""
-    own = os.environ.get("EMBINIT_CACHE")
-    if own:
-        return Path(own)
+def cache_folder() -> Path:
+    """Return the folder of downloads: `$EMBINIT_CACHE`, or embinit in the user's cache folder."""
+    from_environment = os.environ.get("EMBINIT_CACHE")
+    if from_environment:
+        return Path(from_environment)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "embinit"
 
 
 def fetched_path(name: str) -> tuple[Path, str | None]:
-    """Return the fetched file of a name and its member; an error tells how to fetch it."""
-    entry, member = find(name)
-    path = folder() / entry.file
+    """Return the downloaded file of a name, and its member. If it is not there, the error gives the command to run."""
+    entry, member = find_entry(name)
+    path = cache_folder() / entry.file
     if not path.is_file():
         raise EmbinitError(f"{name} is not on this machine; run: embinit fetch {name}")
     if member is None and entry.members:
-        raise EmbinitError(f"{name} has several tables; one of {', '.join(entry.members)}")
+        raise EmbinitError(f"{name} has several tables; choose one of {', '.join(entry.members)}")
     return path, member

@@ -1,4 +1,4 @@
-"""The embedding of a transformer checkpoint: one tensor found by name or shape, and only the rows wanted."""
+"""The embedding of a transformer checkpoint: its tensor, found by name or shape, and the wanted rows of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.sources.gatherer import Ask
 from embinit.sources.repositories import Repository
-from embinit.sources.tensors import TensorFile
+from embinit.sources.row_collector import Request
+from embinit.sources.safetensors import TensorFile
 from embinit.text.markers import scheme_of
-from embinit.text.token_files import TokenTable, read_map, token_table
+from embinit.text.token_files import TokenTable, read_json_object, token_table
 from embinit.text.tokenizers import subword
 from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
 
@@ -28,82 +28,83 @@ _TORCH = "pytorch_model.bin"
 
 @cache
 def _families() -> tuple[dict[str, list[str]], list[str]]:
+    """Return the endings of the embedding's name in each family of models, and the endings to try in any family."""
     data = tomllib.loads(resources.files("embinit.sources").joinpath("families.toml").read_text("utf-8"))
     return data["families"], data["any"]["endings"]
 
 
 @dataclass
 class Weights:
-    """The tensors of a checkpoint, whichever files they are spread over."""
+    """The tensors of a checkpoint in one or more safetensors files."""
 
     repository: Repository
-    #: tensor -> the file that holds it
-    where: dict[str, str]
+    #: name of a tensor -> name of its file
+    file_of: dict[str, str]
     opened: dict[str, TensorFile]
 
     def file(self, name: str) -> TensorFile:
         """Return the file that holds a tensor."""
-        file = self.where[name]
+        file = self.file_of[name]
         if file not in self.opened:
             data = self.repository.large(file)
             if data is None:
-                raise EmbinitError(f"{self.repository.name} lacks {file}, which its index names")
+                raise EmbinitError(f"{self.repository.name} lacks the file {file}, which its index names")
             self.opened[file] = TensorFile(data)
-        found = self.opened[file]
-        if name not in found.names():
-            raise EmbinitError(f"{self.repository.name}/{file} lacks {name}, which the index promises")
-        return found
+        tensors = self.opened[file]
+        if name not in tensors.names():
+            raise EmbinitError(f"{self.repository.name}/{file} lacks the tensor {name}, which the index names")
+        return tensors
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return a tensor's shape."""
+        """Return the shape of a tensor."""
         return self.file(name).shape(name)
 
     def rows(self, name: str, wanted: Sequence[int] | None = None) -> Matrix:
-        """Return rows of a tensor."""
+        """Return the wanted rows of a tensor, or all rows."""
         return self.file(name).rows(name, wanted)
 
 
 class TorchWeights:
-    """The tensors of a `pytorch_model.bin`, read by torch with `weights_only`: no code in the file is run."""
+    """The tensors of a `pytorch_model.bin`. torch reads it with `weights_only`, so no code in the file runs."""
 
     def __init__(self, repository: Repository) -> None:
         torch = require("torch", "train", f"reading {repository.name}/{_TORCH}")
         path = repository.small(_TORCH)
         try:
-            # Files older than torch 1.6 are no zip archives and cannot be mapped.
+            # Files older than torch 1.6 are not zip archives and cannot be memory-mapped.
             mapped = zipfile.is_zipfile(str(path))
             loaded: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except Exception as error:
             reason = str(error).strip().partition("\n")[0]
             raise EmbinitError(f"{path} cannot be read as plain weights ({reason})") from None
         if not isinstance(loaded, dict):
-            raise EmbinitError(f"{path} holds no tensors by name but {type(loaded).__name__}")
-        self._tensors: dict[str, Any] = {str(n): value for n, value in loaded.items() if hasattr(value, "shape")}
-        self.where = dict.fromkeys(self._tensors, _TORCH)
+            raise EmbinitError(f"{path} holds a {type(loaded).__name__}; expected a dictionary of tensors")
+        self._tensors: dict[str, Any] = {str(name): value for name, value in loaded.items() if hasattr(value, "shape")}
+        self.file_of = dict.fromkeys(self._tensors, _TORCH)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return a tensor's shape."""
+        """Return the shape of a tensor."""
         return tuple(self._tensors[name].shape)
 
     def rows(self, name: str, wanted: Sequence[int] | None = None) -> Matrix:
-        """Return rows of a tensor."""
+        """Return the wanted rows of a tensor, or all rows."""
         tensor = self._tensors[name]
         picked = tensor if wanted is None else tensor[list(wanted)]
         return np.asarray(picked.float().numpy(), dtype=np.float32)
 
 
 class NoWeights(EmbinitError):
-    """A checkpoint has no file of weights: a configuration alone, or a kind of file that is not read."""
+    """A checkpoint has no weights, or weights in a format that is not read."""
 
 
 def weights_of(repository: Repository) -> Weights | TorchWeights:
-    """Return the tensors of a checkpoint: one file, many with an index, or PyTorch's own format."""
+    """Return the tensors of a checkpoint: one safetensors file, several with an index, or a `pytorch_model.bin`."""
     index = repository.small(_INDEX)
     if index is not None:
-        where = read_map(index).get("weight_map")
-        if not isinstance(where, dict) or not all(isinstance(file, str) for file in where.values()):
+        file_of = read_json_object(index).get("weight_map")
+        if not isinstance(file_of, dict) or not all(isinstance(file, str) for file in file_of.values()):
             raise EmbinitError(f"{index} has no weight_map from tensors to files")
-        return Weights(repository, where, {})
+        return Weights(repository, file_of, {})
     files = repository.files()
     singles = [name for name in files if name.endswith(".safetensors") and not name.startswith("adapter_")]
     chosen = "model.safetensors" if "model.safetensors" in singles else singles[0] if len(singles) == 1 else None
@@ -116,62 +117,65 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
     if _TORCH in files:
         if not hasattr(repository, "path"):
             raise EmbinitError(
-                f"{repository.name} has no safetensors, and {_TORCH} cannot be read in parts: "
+                f"{repository.name} has no safetensors file, and {_TORCH} cannot be read in parts; "
                 f"run `hf download {repository.name.partition('@')[0]} --local-dir DIR` and give DIR"
             )
         return TorchWeights(repository)
-    raise NoWeights(f"{repository.name} holds no weights; looked for *.safetensors, {_INDEX}, {_TORCH}")
+    raise NoWeights(f"{repository.name} has no weights; looked for *.safetensors, {_INDEX} and {_TORCH}")
 
 
-def read_checkpoint(repository: Repository, tensor: str | None, ask: Ask) -> Embeddings:
-    """Return the tokens of a checkpoint's tokenizer with their rows, or only the wanted ones."""
+def read_checkpoint(repository: Repository, tensor: str | None, request: Request) -> Embeddings:
+    """Return the tokens of a checkpoint's tokenizer with their rows: all tokens or the wanted tokens."""
     path = repository.small("config.json")
-    config = read_map(path) if path is not None else {}
+    config = read_json_object(path) if path is not None else {}
     weights = weights_of(repository)
     table = token_table(repository.small, repository.name)
     name = tensor_name(weights, config, tensor, repository.name, len(table.tokens))
     lookup = _Lookup(weights, name)
     ids: dict[str, int] = {}
-    for i, token in enumerate(table.tokens[: lookup.rows]):
-        if token is not None and (ask.wanted is None or token in ask.wanted):
-            ids.setdefault(token, i)
-    if ask.most is not None:
-        ids = dict(islice(ids.items(), ask.most))
+    for token_id, token in enumerate(table.tokens[: lookup.rows]):
+        if token is not None and (request.wanted is None or token in request.wanted):
+            ids.setdefault(token, token_id)
+    if request.most is not None:
+        ids = dict(islice(ids.items(), request.most))
     counts = {"rows": len(ids)}
-    holes = sum(token is None for token in table.tokens[: lookup.rows])
-    for what, count in (
+    without_token = sum(token is None for token in table.tokens[: lookup.rows])
+    for label, count in (
         ("rows beyond the tokenizer, cut", lookup.rows - len(table.tokens)),
-        ("rows without a token, cut", holes),
+        ("rows without a token, cut", without_token),
         ("tokens without a row", len(table.tokens) - lookup.rows),
     ):
         if count > 0:
-            counts[what] = count
+            counts[label] = count
     vectors = lookup.vectors(list(ids.values()))
-    tokens, vectors, examples = _finite(list(ids), vectors, counts)
+    tokens, vectors, examples = _finite_only(list(ids), vectors, counts)
     origin = Origin(repository.name, f"checkpoint ({name})", counts, examples)
     return Embeddings(tokens, vectors, origin, frozenset(), table.specials, _composer(table, lookup))
 
 
-def _finite(tokens: list[str], vectors: Matrix, counts: dict[str, int]) -> tuple[list[str], Matrix, tuple[str, ...]]:
-    good = finite_rows(vectors)
-    if good.all():
+def _finite_only(
+    tokens: list[str], vectors: Matrix, counts: dict[str, int]
+) -> tuple[list[str], Matrix, tuple[str, ...]]:
+    """Return the tokens with finite vectors, these vectors, and messages about the first other tokens."""
+    finite = finite_rows(vectors)
+    if finite.all():
         return tokens, vectors, ()
-    bad = [token for token, ok in zip(tokens, good.tolist(), strict=True) if not ok]
-    counts["rejected"] = counts["rejected: NaN or infinite"] = len(bad)
-    kept = [token for token, ok in zip(tokens, good.tolist(), strict=True) if ok]
-    return kept, vectors[good], tuple(f"the row of {token!r} is NaN or infinite" for token in bad[:5])
+    kept = [token for token, is_finite in zip(tokens, finite.tolist(), strict=True) if is_finite]
+    rejected = [token for token, is_finite in zip(tokens, finite.tolist(), strict=True) if not is_finite]
+    counts["rejected"] = counts["rejected: NaN or infinite"] = len(rejected)
+    return kept, vectors[finite], tuple(f"the row of {token!r} is NaN or infinite" for token in rejected[:5])
 
 
 class _Lookup:
-    """Rows by token id; model2vec's shared rows and per-token weights are seen through."""
+    """Rows by token id, also if the tokens of a model2vec model share rows or have weights."""
 
     def __init__(self, weights: Weights | TorchWeights, name: str) -> None:
         self._weights = weights
         self._name = name
         self._mapping = self._weight = None
-        if name == "embeddings" and "mapping" in weights.where:
+        if name == "embeddings" and "mapping" in weights.file_of:
             self._mapping = weights.rows("mapping")[:, 0].astype(np.int64)
-        if name == "embeddings" and "weights" in weights.where:
+        if name == "embeddings" and "weights" in weights.file_of:
             self._weight = weights.rows("weights")[:, 0]
         self.rows = len(self._mapping) if self._mapping is not None else weights.shape(name)[0]
 
@@ -182,25 +186,26 @@ class _Lookup:
 
 
 def _composer(table: TokenTable, lookup: _Lookup) -> Any:
-    """Return a function that makes a word's vector as the mean of its pieces' vectors, where pieces are known."""
+    """Return a function that composes a word as the mean of its pieces; None if the tokenizer is unknown."""
     path = table.tokenizer
     if path is None:
         return None
 
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
         scheme = scheme_of(token for token in table.tokens if token is not None)
-        before = " " if scheme == "byte-level" else ""  # a word's own first piece carries the space before it
+        prefix = " " if scheme == "byte-level" else ""  # the first piece of a word carries the space before it
         ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
-        pieces = [split(before + token) for token in tokens]
-        made = np.array([bool(own) and all(piece in ids for piece in own) for own in pieces], dtype=bool)
-        needed = sorted({ids[piece] for own, ok in zip(pieces, made.tolist(), strict=True) if ok for piece in own})
+        pieces = [split(prefix + token) for token in tokens]
+        composed = np.array([bool(parts) and all(piece in ids for piece in parts) for parts in pieces], dtype=bool)
+        words = np.flatnonzero(composed).tolist()
+        needed = sorted({ids[piece] for word in words for piece in pieces[word]})
         rows = lookup.vectors(needed)
-        place = {i: row for row, i in enumerate(needed)}
+        row_of = {piece_id: row for row, piece_id in enumerate(needed)}
         vectors = np.zeros((len(tokens), rows.shape[1]), dtype=np.float32)
-        for i in np.flatnonzero(made).tolist():
-            vectors[i] = rows[[place[ids[piece]] for piece in pieces[i]]].mean(axis=0)
-        return vectors, made & finite_rows(vectors)
+        for word in words:
+            vectors[word] = rows[[row_of[ids[piece]] for piece in pieces[word]]].mean(axis=0)
+        return vectors, composed & finite_rows(vectors)
 
     return compose
 
@@ -209,40 +214,38 @@ def _composer(table: TokenTable, lookup: _Lookup) -> Any:
 
 
 def tensor_name(
-    weights: Weights | TorchWeights, config: dict[str, Any], asked: str | None, source: str, tokens: int
+    weights: Weights | TorchWeights, config: dict[str, Any], requested: str | None, source: str, tokens: int
 ) -> str:
-    """Return the name of the input embedding: as asked, by family, by ending, or by the shape of the vocabulary."""
-    names = list(weights.where)
-    if asked is not None:
-        if asked not in names:
-            raise EmbinitError(f"{source} has no tensor {asked!r}{closest(asked, names)}")
-        if len(weights.shape(asked)) != 2:
-            raise EmbinitError(f"{source}: {asked} has shape {weights.shape(asked)}; a matrix is needed")
-        return asked
+    """Return the name of the input embedding: as requested, by family, by ending, or by the size of the vocabulary."""
+    names = list(weights.file_of)
+    if requested is not None:
+        if requested not in names:
+            raise EmbinitError(f"{source} has no tensor {requested!r}{closest(requested, names)}")
+        if len(weights.shape(requested)) != 2:
+            raise EmbinitError(f"{source}: {requested} has shape {weights.shape(requested)}; expected a matrix")
+        return requested
     families, endings = _families()
     inner = config.get("text_config")
     rows = config.get("vocab_size") or (inner.get("vocab_size") if isinstance(inner, dict) else None)
-    kind = str(config.get("model_type", ""))
+    model_type = str(config.get("model_type", ""))
     if "embeddings" in names and "mapping" in names and len(weights.shape("embeddings")) == 2:
         return "embeddings"  # model2vec's shared rows, fewer than tokens
-    for ending in [*families.get(kind, []), *endings]:
-        fitting = [name for name in names if name == ending or name.endswith("." + ending)]
-        fitting = [name for name in fitting if _fits(weights.shape(name), rows, tokens)]
+    for ending in [*families.get(model_type, []), *endings]:
+        named = [name for name in names if name == ending or name.endswith("." + ending)]
+        fitting = [name for name in named if _fits(weights.shape(name), rows, tokens)]
         if fitting:
             return min(fitting, key=lambda name: ("decoder" in name, len(name), name))
-    shaped = [name for name in names if _fits(weights.shape(name), rows, tokens)]
-    shaped = [
-        name for name in shaped if not name.endswith(("lm_head.weight", "decoder.weight", "output.weight"))
-    ] or shaped
-    if len(shaped) == 1:
-        return shaped[0]
-    what = "several tensors" if shaped else "no tensor"
-    listed = f" ({', '.join(shaped[:5])})" if shaped else ""
-    raise EmbinitError(f"{source}: {what} could be the embedding{listed}; name it as {source}::TENSOR")
+    fitting = [name for name in names if _fits(weights.shape(name), rows, tokens)]
+    inputs = [name for name in fitting if not name.endswith(("lm_head.weight", "decoder.weight", "output.weight"))]
+    candidates = inputs or fitting
+    if len(candidates) == 1:
+        return candidates[0]
+    count = f"several tensors ({', '.join(candidates[:5])})" if candidates else "no tensor"
+    raise EmbinitError(f"{source}: {count} could be the embedding; give its name as {source}::TENSOR")
 
 
 def _fits(shape: tuple[int, ...], rows: int | None, tokens: int) -> bool:
-    """Return whether a matrix has a row for each token: as many as the config says, or a little over the tokenizer's."""
+    """Return whether a matrix has the number of rows in the config, or a few more rows than the tokenizer has tokens."""
     if len(shape) != 2:
         return False
     return shape[0] == rows or tokens <= shape[0] <= tokens + max(1024, tokens // 50)

@@ -1,7 +1,7 @@
-"""fastText's binary model: words, and hashed character n-grams from which words it lacks are made.
+"""fastText's binary model: words, and hashed character n-grams that compose the words it lacks.
 
-The layout follows fastText's own sources (dictionary.cc, densematrix.cc, version 12); of the input matrix only the rows
-that are needed are read.
+The layout follows fastText's own sources (dictionary.cc, densematrix.cc, version 12). Only the needed rows of the input
+matrix are read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import struct
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -18,54 +18,57 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import compression
-from embinit.sources.gatherer import Ask, Gatherer, decoded, encode, encoded
 from embinit.sources.numbers import LARGEST_DIM
+from embinit.sources.row_collector import Request, RowCollector, decode_tokens, encode_token, encode_tokens
 from embinit.types import Embeddings, Flags, Matrix, as_matrix, finite_rows
 
 MAGIC = 793_712_314
 _VERSION = 12
 _ARGUMENTS = "<12id"
 _END_OF_SENTENCE = b"</s>"
-#: Words whose rows are held at once: they share n-grams, and memory stays small.
-_TOGETHER = 512
+#: Number of words whose rows are read together: they share n-grams, and the memory stays small.
+_BATCH = 512
 
 
 @dataclass(frozen=True)
 class _MatrixOnDisk:
-    """Rows read one by one: a memory map would bring in sixteen pages around each, a gigabyte for a few thousand words."""
+    """A matrix whose rows are read one by one.
+
+    A memory map would read sixteen pages around each row, which is a gigabyte for a few thousand words.
+    """
 
     path: Path
     offset: int
     dim: int
 
     def means(self, file: IO[bytes], groups: Sequence[Sequence[int]]) -> Matrix:
-        """Return the mean of each group of rows; a row that several groups have is read once."""
+        """Return the mean of each group of rows. A row that is in several groups is read once."""
         sizes = np.array([len(group) for group in groups])
         wanted, places = np.unique(np.concatenate([np.asarray(group) for group in groups]), return_inverse=True)
         width = 4 * self.dim
         rows = np.empty((len(wanted), self.dim), dtype="<f4")
-        room = memoryview(rows.data).cast("B")
+        buffer = memoryview(rows.data).cast("B")
         for place, row in enumerate(wanted.tolist()):
-            _read_into(file, room[place * width : (place + 1) * width], self.offset + row * width)
+            _read_into(file, buffer[place * width : (place + 1) * width], self.offset + row * width)
         ends = sizes.cumsum().tolist()
         return as_matrix(
             [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
         )
 
 
-def _read_into(file: IO[bytes], room: memoryview, offset: int) -> None:
+def _read_into(file: IO[bytes], buffer: memoryview, offset: int) -> None:
     if hasattr(os, "preadv"):
-        os.preadv(file.fileno(), [room], offset)
+        os.preadv(file.fileno(), [buffer], offset)
     else:
         file.seek(offset)
-        file.readinto(room)  # type: ignore[attr-defined]
+        file.readinto(buffer)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
 class _Model:
     words: dict[bytes, int]
-    #: rows of words, before those of n-grams; more than `words` where a word is there twice
-    count: int
+    #: number of word rows, which come before the rows of n-grams; larger than `words` if a word occurs twice
+    word_rows: int
     matrix: _MatrixOnDisk  # (words + buckets, dim)
     buckets: int
     shortest: int
@@ -73,64 +76,64 @@ class _Model:
     pruned: dict[int, int] | None
 
     def rows_of(self, word: bytes, hashes: Sequence[int]) -> list[int]:
-        """Return the rows whose mean is the word's vector: its own where it has one, and its n-grams'."""
+        """Return the rows whose mean is the vector of a word: its own row, if it has one, and those of its n-grams."""
         own = self.words.get(word)
         rows = [] if own is None else [own]
         if word == _END_OF_SENTENCE or self.longest == 0 or self.buckets == 0:
             return rows
-        buckets = [value % self.buckets for value in hashes]
+        buckets = [ngram_hash % self.buckets for ngram_hash in hashes]
         if self.pruned is not None:
             buckets = [self.pruned[bucket] for bucket in buckets if bucket in self.pruned]
-        return rows + [self.count + bucket for bucket in buckets]
+        return rows + [self.word_rows + bucket for bucket in buckets]
 
     def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
-        """Return a vector a word, and which words have one that is finite."""
+        """Return the vector of each word, and whether the word has a finite vector."""
         vectors = np.zeros((len(words), self.matrix.dim), dtype=np.float32)
         hashes = many_ngram_hashes([b"<" + word + b">" for word in words], self.shortest, self.longest)
-        rows = [self.rows_of(word, own) for word, own in zip(words, hashes, strict=True)]
-        made = np.array([bool(own) for own in rows], dtype=bool)
+        rows = [self.rows_of(word, word_hashes) for word, word_hashes in zip(words, hashes, strict=True)]
+        has_rows = np.array([bool(word_rows) for word_rows in rows], dtype=bool)
         with self.matrix.path.open("rb", buffering=0) as file:
-            for start in range(0, len(words), _TOGETHER):
-                part = [i for i in range(start, min(start + _TOGETHER, len(words))) if made[i]]
+            for start in range(0, len(words), _BATCH):
+                part = [i for i in range(start, min(start + _BATCH, len(words))) if has_rows[i]]
                 if part:
                     vectors[part] = self.matrix.means(file, [rows[i] for i in part])
-        return vectors, made & finite_rows(vectors)
+        return vectors, has_rows & finite_rows(vectors)
 
 
-def read_fasttext(path: Path, ask: Ask, source: str) -> Embeddings:
-    """Return the words of a fastText model; wanted words that it lacks are composed from their n-grams."""
+def read_fasttext(path: Path, request: Request, source: str) -> Embeddings:
+    """Return the words of a fastText model. Wanted words that it lacks are composed from their n-grams."""
     if compression(path) != "none":
-        raise EmbinitError(f"{source} is a compressed fastText model, whose rows are read at random: unpack it first")
+        raise EmbinitError(f"{source} is a compressed fastText model; unpack it first (its rows are read in any order)")
     try:
-        model = _opened(path, source)
+        model = _read_model(path, source)
     except (struct.error, IndexError):
-        raise EmbinitError(f"{source} is a fastText model that ends inside its dictionary; fetch it again") from None
-    targets = None if ask.wanted is None else encoded(ask.wanted)
-    stored = [word for word in model.words if targets is None or word in targets][: ask.most]
-    rows = Gatherer(model.matrix.dim, len(stored))
+        raise EmbinitError(f"{source} is a fastText model that ends inside its dictionary; download it again") from None
+    wanted = None if request.wanted is None else encode_tokens(request.wanted)
+    stored = [word for word in model.words if wanted is None or word in wanted][: request.most]
+    rows = RowCollector(model.matrix.dim, len(stored))
     for start in range(0, len(stored), 4096):
         part = stored[start : start + 4096]
-        vectors, made = model.vectors(part)
-        for i in np.flatnonzero(~made).tolist():
+        vectors, usable = model.vectors(part)
+        for i in np.flatnonzero(~usable).tolist():
             word = part[i].decode("utf-8", "replace")
             rows.reject("NaN or infinite", f"the row of {word!r} is NaN or infinite")
-        rows.add([word for word, ok in zip(part, made.tolist(), strict=True) if ok], vectors[made])
-    lacking = sorted(targets - model.words.keys()) if targets is not None and ask.compose else []
-    vectors, made = model.vectors(lacking)
-    composed = [word for word, ok in zip(lacking, made.tolist(), strict=True) if ok]
+        rows.add([word for word, is_usable in zip(part, usable.tolist(), strict=True) if is_usable], vectors[usable])
+    missing = sorted(wanted - model.words.keys()) if wanted is not None and request.compose else []
+    vectors, usable = model.vectors(missing)
+    composed = [word for word, is_usable in zip(missing, usable.tolist(), strict=True) if is_usable]
     if composed:
         rows.counts["composed from n-grams"] = len(composed)
-        rows.add(composed, vectors[made])
+        rows.add(composed, vectors[usable])
 
     def compose(tokens: Sequence[str]) -> tuple[Matrix, Flags]:
-        return model.vectors([encode(token) for token in tokens])
+        return model.vectors([encode_token(token) for token in tokens])
 
-    found = rows.result(source, "fastText binary", ask)
-    return Embeddings(found.tokens, found.vectors, found.origin, frozenset(decoded(composed)[0]), compose=compose)
+    embeddings = rows.embeddings(source, "fastText binary", request)
+    return replace(embeddings, composed=frozenset(decode_tokens(composed)[0]), compose=compose)
 
 
 def many_ngram_hashes(words: Sequence[bytes], shortest: int, longest: int) -> list[list[int]]:
-    """Return the hashes of each word's n-grams; words of one length and of ASCII alone are hashed together."""
+    """Return the hashes of each word's n-grams. ASCII words of equal length are hashed together."""
     result: list[list[int]] = [[] for _ in words]
     groups: dict[int, list[int]] = defaultdict(list)
     for i, word in enumerate(words):
@@ -141,21 +144,21 @@ def many_ngram_hashes(words: Sequence[bytes], shortest: int, longest: int) -> li
     for size, members in groups.items():
         text = np.frombuffer(b"".join(words[i] for i in members), dtype=np.uint8).reshape(-1, size).astype(np.uint32)
         value = np.full(text.shape, 2166136261, dtype=np.uint32)  # (words, starts)
-        found = []
+        hashes = []
         for length in range(1, min(longest, size) + 1):
             starts = size - length + 1
             value = (value[:, :starts] ^ text[:, length - 1 :]) * np.uint32(16777619)
             if length >= shortest:
-                # A single mark at either end is no n-gram.
-                found.append(value[:, 1:-1] if length == 1 else value)
-        if found:
-            for i, own in zip(members, np.concatenate(found, axis=1).tolist(), strict=True):
-                result[i] = own
+                # The marks < and > alone are not n-grams.
+                hashes.append(value[:, 1:-1] if length == 1 else value)
+        if hashes:
+            for i, word_hashes in zip(members, np.concatenate(hashes, axis=1).tolist(), strict=True):
+                result[i] = word_hashes
     return result
 
 
 def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
-    """Return fastText's hash (FNV-1a over signed bytes) of each character n-gram; single end marks are left out."""
+    """Return fastText's hash (FNV-1a over signed bytes) of each character n-gram, without the marks < and > alone."""
     hashes = []
     size = len(word)
     for start in range(size):
@@ -175,7 +178,8 @@ def ngram_hashes(word: bytes, shortest: int, longest: int) -> list[int]:
     return hashes
 
 
-def _opened(path: Path, source: str) -> _Model:
+def _read_model(path: Path, source: str) -> _Model:
+    """Return the dictionary of a model and the place of its matrix; the matrix itself is not read."""
     data = np.memmap(path, dtype=np.uint8, mode="r")
     version = struct.unpack_from("<i", data.data, 4)[0]
     if version != _VERSION:
@@ -186,8 +190,10 @@ def _opened(path: Path, source: str) -> _Model:
     size, count, _, _, pruned_size = struct.unpack_from("<3i2q", data.data, at)
     at += struct.calcsize("<3i2q")
     if not 0 < dim <= LARGEST_DIM or buckets < 0 or not 0 <= count <= size:
-        raise EmbinitError(f"{source} is a damaged fastText model: {count} of {size} words, {dim} dimensions")
-    words, at = _dictionary(path, at, size)
+        raise EmbinitError(
+            f"{source} is a damaged fastText model: it declares {count} of {size} words and {dim} dimensions"
+        )
+    words, at = _read_dictionary(path, at, size)
     pruned = None
     if pruned_size >= 0:
         if at + 8 * pruned_size > len(data):
@@ -201,11 +207,10 @@ def _opened(path: Path, source: str) -> _Model:
     at += 17
     used = count + (buckets if pruned is None else max(pruned.values(), default=-1) + 1) if longest > 0 else count
     if pruned is not None and min(pruned.values(), default=0) < 0:
-        raise EmbinitError(f"{source} is a damaged fastText model: it prunes to a negative row")
+        raise EmbinitError(f"{source} is a damaged fastText model: its pruning table has a negative row")
     if columns != dim or rows < used or at + 4 * rows * columns > len(data):
         raise EmbinitError(
-            f"{source} is cut short or damaged: {rows} x {columns} numbers are promised, "
-            f"{(len(data) - at) // 4} are there"
+            f"{source} is truncated or damaged: it declares {rows} x {columns} numbers and has {(len(data) - at) // 4}"
         )
     matrix = _MatrixOnDisk(path, at, columns)
     index: dict[bytes, int] = {}
@@ -214,21 +219,24 @@ def _opened(path: Path, source: str) -> _Model:
     return _Model(index, count, matrix, buckets, shortest, longest, pruned)
 
 
-def _dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:
-    """Return the entries (words before labels) and where they end: text, NUL, an int64 count, an int8 type."""
+def _read_dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:
+    """Return the entries, words before labels, and the position of their end.
+
+    An entry is a text, NUL, an int64 count and an int8 type.
+    """
     words: list[bytes] = []
     with path.open("rb") as file:
         file.seek(at)
-        buffer, offset, whole = b"", 0, -1
+        buffer, offset, last = b"", 0, -1  # an entry whose NUL is after `last` may be incomplete
         while len(words) < size:
             end = buffer.find(b"\0", offset)
-            if end < 0 or end > whole:
+            if end < 0 or end > last:
                 more = file.read(1 << 20)
                 if not more:
                     raise IndexError
                 at += offset
                 buffer, offset = buffer[offset:] + more, 0
-                whole = len(buffer) - 10
+                last = len(buffer) - 10
                 continue
             words.append(buffer[offset:end])
             offset = end + 10

@@ -1,4 +1,4 @@
-"""`load`: any source by one name."""
+"""`load`: the vectors of any source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from embinit.sources.arrays import read_npy, read_npz, read_object, read_safeten
 from embinit.sources.catalogue import fetched_path, is_name
 from embinit.sources.checkpoint import read_checkpoint
 from embinit.sources.fasttext import read_fasttext
-from embinit.sources.gatherer import Ask
+from embinit.sources.format_detection import detect_format
 from embinit.sources.repositories import Folder, Hub
-from embinit.sources.sniff import sniff
+from embinit.sources.row_collector import Request
 from embinit.sources.text import read_text
 from embinit.sources.word2vec import read_word2vec
 from embinit.types import Embeddings
@@ -30,15 +30,39 @@ def load(
     most: int | None = None,
     compose: bool = True,
 ) -> Embeddings:
-    """Return the tokens and vectors of a source; with `wanted`, only those, at the memory of those.
+    """Return the tokens and vectors of a source.
 
-    `source` is a file (GloVe, word2vec or fastText text or binary, .npy, .npz, .safetensors, plain or compressed), a
-    member of a zip archive (`glove.6B.zip::glove.6B.50d.txt`), a Hugging Face or model2vec folder or hub id, one of its
-    tensors (`FOLDER::tensor.name`), a name that `embinit fetch` has fetched (`glove:6B.300d`), a gensim KeyedVectors,
-    or a tensor or array together with `tokens`. The format is told by content, not by name. `most` stops after that many
-    rows (vector files begin with their commonest words); `compose=False` keeps a fastText model from making the wanted
-    words that it lacks.
+    Parameters
+    ----------
+    source
+        One of these. The format is detected from the content, not from the name.
 
+        - a file: GloVe, word2vec or fastText text or binary, .npy, .npz or .safetensors, plain or compressed;
+        - a member of a zip archive: `glove.6B.zip::glove.6B.50d.txt`;
+        - a Hugging Face or model2vec folder or hub id, or one of its tensors: `FOLDER::tensor.name`;
+        - a name that `embinit fetch` has downloaded: `glove:6B.300d`;
+        - a gensim KeyedVectors, a tensor or an array. A tensor or an array needs `tokens`.
+    wanted
+        The tokens to read. The memory is that of their rows. Without it all rows are read.
+    tokens
+        The tokens of a tensor or an array, in row order.
+    most
+        Stop after this many rows. Vector files begin with the most frequent words.
+    compose
+        Whether a fastText model composes the wanted words that it lacks from their n-grams.
+
+    Returns
+    -------
+    Embeddings
+        Tokens, vectors, and the counts of rows that were left out.
+
+    Raises
+    ------
+    EmbinitError
+        If there is no such source, or it does not hold vectors.
+
+    Examples
+    --------
     >>> load("glove.6B.50d.txt", wanted={"cat", "dog"})      # doctest: +SKIP
     Embeddings(2 x 50, GloVe text, 'glove.6B.50d.txt')
     """
@@ -46,23 +70,23 @@ def load(
     if isinstance(source, Embeddings):
         return source
     if not isinstance(source, str | Path):
-        return _first(read_object(source, tokens, wanted), most)
+        return _truncated(read_object(source, tokens, wanted), most)
     spec = str(source)
     if not spec.strip():
         raise EmbinitError("the source is empty; give a file, a folder or a hub id")
     name, _, detail = spec.partition("::")
-    ask = Ask(wanted, most, compose)
+    request = Request(wanted, most, compose)
     if is_name(name) and not Path(name).exists():
         path, member = fetched_path(name)
-        return _load_file(path, detail or member, ask, spec)
+        return _load_file(path, detail or member, request, spec)
     try:
         path = Path(name).expanduser()
         if path.is_dir():
-            return _load_folder(path, detail or None, ask)
+            return _load_folder(path, detail or None, request)
         if path.is_file():
-            return _load_file(path, detail or None, ask, spec)
+            return _load_file(path, detail or None, request, spec)
         if path.exists():
-            raise EmbinitError(f"{name} is no regular file")
+            raise EmbinitError(f"{name} is not a regular file")
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
@@ -70,44 +94,46 @@ def load(
     except RuntimeError as error:  # `~nobody`
         raise EmbinitError(f"cannot read {name}: {error}") from None
     if isinstance(source, str) and is_id(name, owned=False):
-        return read_checkpoint(Hub(name, _beside(path)), detail or None, ask)
-    raise EmbinitError(f"no such file: {name}{_beside(path)}")
+        return read_checkpoint(Hub(name, _close_name(path)), detail or None, request)
+    raise EmbinitError(f"no such file: {name}{_close_name(path)}")
 
 
-def _beside(path: Path) -> str:
-    """Return `; did you mean 'x'?` where a file or folder of a close name lies there."""
+def _close_name(path: Path) -> str:
+    """Return `; did you mean 'x'?` if the folder has a file of a close name, and an empty text otherwise."""
     try:
-        near = [entry.name for entry in path.parent.iterdir()]
+        names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return ""
-    hint = closest(path.name, near) if len(near) < 5000 else ""
+    hint = closest(path.name, names) if len(names) < 5000 else ""
     return hint if "did you mean" in hint else ""
 
 
-def _load_folder(path: Path, tensor: str | None, ask: Ask) -> Embeddings:
+def _load_folder(path: Path, tensor: str | None, request: Request) -> Embeddings:
     inner = path / "0_StaticEmbedding"
-    return read_checkpoint(Folder(inner if inner.is_dir() else path), tensor, ask)
+    return read_checkpoint(Folder(inner if inner.is_dir() else path), tensor, request)
 
 
-def _load_file(path: Path, detail: str | None, ask: Ask, source: str) -> Embeddings:
+def _load_file(path: Path, detail: str | None, request: Request, source: str) -> Embeddings:
     array_file = detail is not None and path.suffix in (".npy", ".safetensors")
-    kind = sniff(path, None if array_file else detail, source)
-    if kind == "text":
-        return read_text(path, detail, ask, source)
-    if kind == "word2vec":
-        return read_word2vec(path, detail, ask, source)
-    if kind == "fasttext":
-        return read_fasttext(path, ask, source)
-    if kind == "npz":
-        return _first(read_npz(path, ask.wanted, source), ask.most)
+    file_format = detect_format(path, None if array_file else detail, source)
+    if file_format == "text":
+        return read_text(path, detail, request, source)
+    if file_format == "word2vec":
+        return read_word2vec(path, detail, request, source)
+    if file_format == "fasttext":
+        return read_fasttext(path, request, source)
+    if file_format == "npz":
+        return _truncated(read_npz(path, request.wanted, source), request.most)
     if compression(path) != "none":
-        raise EmbinitError(f"{source} is a compressed .{kind} file, whose rows are read at random: unpack it first")
-    if kind == "npy":
-        return _first(read_npy(path, detail, ask.wanted, source), ask.most)
-    return _first(read_safetensors(path, detail, ask.wanted, source), ask.most)
+        raise EmbinitError(
+            f"{source} is a compressed .{file_format} file; unpack it first (its rows are read in any order)"
+        )
+    if file_format == "npy":
+        return _truncated(read_npy(path, detail, request.wanted, source), request.most)
+    return _truncated(read_safetensors(path, detail, request.wanted, source), request.most)
 
 
-def _first(found: Embeddings, most: int | None) -> Embeddings:
-    if most is None or len(found) <= most:
-        return found
-    return replace(found, tokens=found.tokens[:most], vectors=found.vectors[:most])
+def _truncated(embeddings: Embeddings, most: int | None) -> Embeddings:
+    if most is None or len(embeddings) <= most:
+        return embeddings
+    return replace(embeddings, tokens=embeddings.tokens[:most], vectors=embeddings.vectors[:most])

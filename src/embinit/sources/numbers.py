@@ -1,4 +1,4 @@
-"""Decimal text to float32 for whole blocks at once, with the bits that float() gives."""
+"""Parsing decimal numbers in whole blocks of text, with the same bits as float()."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ import numpy.typing as npt
 
 from embinit.types import Matrix, as_matrix
 
-#: No vectors are wider; a header that says so is none.
+#: A header that declares more dimensions is not a header of vectors.
 LARGEST_DIM = 1 << 20
 
 Positions = npt.NDArray[np.int64]
 
 _ZERO, _DOT, _MINUS = ord("0"), ord("."), ord("-")
 _POWERS = 10.0 ** np.arange(9)
-# Keeps the last k of 8 bytes: in a little-endian word the last character is the highest byte.
+# Masks that keep the last k of 8 bytes: in a little-endian word the last character is the highest byte.
 _KEEP = np.array([((1 << 64) - 1) ^ ((1 << (8 * (8 - k))) - 1) for k in range(9)], dtype=np.uint64)
 _DIGITS = np.uint64(0x3030303030303030)
 _CARRY = np.uint64(0x7676767676767676)
 _HIGH = np.uint64(0x8080808080808080)
 
 
-def decimals(block: bytes, starts: Positions, ends: Positions) -> Matrix:
-    """Return the numbers written at block[start:end], as float(text) would read them; NaN where it is no number.
+def parse_numbers(block: bytes, starts: Positions, ends: Positions) -> Matrix:
+    """Return the number at each block[start:end], equal to float(text); NaN if the text is not a number.
 
-    Nearly all numbers of vector files look like `-0.123456`: one digit, a dot, up to eight digits. These are read
-    eight characters at a time; digits and power of ten are exact in float64, so that the one division rounds as
-    float() does. All others go to float() one by one.
+    Nearly all numbers of vector files look like `-0.123456`: one digit, a dot, at most eight digits. Such numbers are
+    parsed eight characters at a time. Their digits and the power of ten are exact in float64, so the single division
+    rounds as float() does. All other numbers are parsed by float().
     """
     padded = np.frombuffer(b"0" * 8 + block + b"0" * 8, dtype=np.uint8)
     first = starts + 8
     negative = padded[first] == _MINUS
     first = first + negative
     lead = padded[first] - np.uint8(_ZERO)  # wraps to a large value below "0"
-    decimals_ = ends + 8 - first - 2
-    common = (lead <= 9) & (padded[first + 1] == _DOT) & (decimals_ >= 1) & (decimals_ <= 8)
-    length = np.where(common, decimals_, 0)
+    decimals = ends + 8 - first - 2
+    common = (lead <= 9) & (padded[first + 1] == _DOT) & (decimals >= 1) & (decimals <= 8)
+    length = np.where(common, decimals, 0)
     words = _words_ending_at(padded, ends + 8) ^ _DIGITS
     words &= _KEEP[length]
-    common &= ((words + _CARRY) & _HIGH | words & _HIGH) == 0  # each byte is 0..9
+    common &= ((words + _CARRY) & _HIGH | words & _HIGH) == 0  # each byte is a digit
     scale = _POWERS[length]
     values = (lead * scale + _eight_digits(words)) / scale
     np.negative(values, out=values, where=negative)
     for i in np.flatnonzero(~common):
-        values[i] = number(block[starts[i] : ends[i]])
-    with np.errstate(over="ignore"):  # 1e300 becomes inf, and the reader rejects its row
+        values[i] = parse_number(block[starts[i] : ends[i]])
+    with np.errstate(over="ignore"):  # 1e300 becomes infinite, and the reader rejects the row
         return as_matrix(values)
 
 
-def number(text: bytes) -> float:
-    """Return float(text), or NaN; Python's own `1_000` and white space are not numbers here."""
+def parse_number(text: bytes) -> float:
+    """Return float(text), or NaN if it is not a number. `1_000` and white space, which Python allows, give NaN."""
     if b"_" in text or text != text.strip():
         return float("nan")
     try:
@@ -59,7 +59,7 @@ def number(text: bytes) -> float:
 
 
 def is_count(text: bytes) -> bool:
-    """Return whether a header's field is a whole number of sane length."""
+    """Return whether a field of a header is a whole number of plausible length."""
     return text.isdigit() and len(text) <= 12
 
 
@@ -70,9 +70,9 @@ def _words_ending_at(padded: npt.NDArray[np.uint8], ends: Positions) -> npt.NDAr
 
 
 def _eight_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the value of eight digits, given as bytes 0..9 with the first digit lowest.
+    """Return the value of eight digits, which are bytes from 0 to 9 with the first digit in the lowest byte.
 
-    Pairs, then fours, then eight: see Lemire, "Quickly parsing eight digits" (2022).
+    It adds pairs, then fours, then all eight: see Lemire, "Quickly parsing eight digits" (2022).
     """
     pairs = words * np.uint64(10) + (words >> np.uint64(8))
     mask = np.uint64(0x000000FF000000FF)

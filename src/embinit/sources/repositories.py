@@ -1,26 +1,26 @@
-"""Checkpoints as sets of files: a folder on disk, or a repository on the Hugging Face hub read by ranges."""
+"""The files of a checkpoint: in a folder on disk, or in a repository on the Hugging Face hub."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Protocol
 
-from embinit.errors import NotHere, require
+from embinit.errors import Unavailable, require
 from embinit.hub import library, offline, reason, unreachable
-from embinit.sources.tensors import Bytes, LocalBytes
+from embinit.sources.safetensors import ByteSource, LocalBytes
 
 
 class Repository(Protocol):
-    """Files of one checkpoint."""
+    """The files of one checkpoint."""
 
     name: str
 
     def small(self, file: str) -> Path | None:
-        """Return a configuration or token file on disk, None where there is none."""
+        """Return the path of a configuration or token file on disk, None if there is no such file."""
         ...
 
-    def large(self, file: str) -> Bytes | None:
-        """Return a weight file that is read in parts, None where there is none."""
+    def large(self, file: str) -> ByteSource | None:
+        """Return a weight file to read in parts, None if there is no such file."""
         ...
 
     def files(self) -> list[str]:
@@ -36,11 +36,11 @@ class Folder:
         self.name = str(path)
 
     def small(self, file: str) -> Path | None:
-        """Return the file's path where it exists."""
+        """Return the path of the file, None if it does not exist."""
         return self.path / file if (self.path / file).is_file() else None
 
-    def large(self, file: str) -> Bytes | None:
-        """Return the file, to be read in parts."""
+    def large(self, file: str) -> ByteSource | None:
+        """Return the file to read in parts, None if it does not exist."""
         return LocalBytes(self.path / file) if (self.path / file).is_file() else None
 
     def files(self) -> list[str]:
@@ -49,12 +49,12 @@ class Folder:
 
 
 class Hub:
-    """A repository on the hub: small files through its cache, weights by ranged reads."""
+    """A repository on the hub. Small files come through the cache, weights by range requests."""
 
     def __init__(self, spec: str, hint: str = "") -> None:
-        """Take a hub id, and what to add to the sentence that it is neither here nor there."""
+        """Take the id of a repository, and a hint that is added to the message if there is no such repository."""
         self._hub: Any = library(f"reading {spec} from the hub")
-        # The package loads its modules lazily, and these two not by attribute.
+        # The package loads its modules lazily, but these two must be imported by name.
         self._errors: Any = require("huggingface_hub.errors", "hf", f"reading {spec} from the hub")
         self._utils: Any = require("huggingface_hub.utils", "hf", f"reading {spec} from the hub")
         self.name = spec
@@ -64,31 +64,32 @@ class Hub:
         self._listing: list[str] | None = None
 
     def small(self, file: str) -> Path | None:
-        """Return the file from the cache, downloaded first where needed; offline, only from the cache."""
-        errors, silent = self._errors, unreachable()
+        """Return the path of the file in the cache, after a download if necessary; offline: from the cache only."""
+        errors, why_unreachable = self._errors, unreachable()
         try:
+            cached_only = why_unreachable is not None
             return Path(
-                self._hub.hf_hub_download(self._id, file, revision=self._revision, local_files_only=silent is not None)
+                self._hub.hf_hub_download(self._id, file, revision=self._revision, local_files_only=cached_only)
             )
         except (errors.EntryNotFoundError, errors.LocalEntryNotFoundError) as error:
             if isinstance(error, errors.LocalEntryNotFoundError) and not offline():
-                raise self._nowhere(silent or reason(error.__cause__ or error)) from None
+                raise self._unreachable(why_unreachable or reason(error.__cause__ or error)) from None
             return None
-        except errors.GatedRepoError:  # is a RepositoryNotFoundError
-            raise NotHere(
-                f"{self.name} is gated: accept its terms on the hub and log in with `hf auth login`"
+        except errors.GatedRepoError:  # before its base class RepositoryNotFoundError
+            raise Unavailable(
+                f"{self.name} is gated; accept its terms on the hub and log in with `hf auth login`"
             ) from None
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
-            raise NotHere(
-                f"{self.name} is neither a file here nor a repository on the hub (or it is private){self._hint}"
+            raise Unavailable(
+                f"{self.name} is neither a file here nor a repository on the hub, or it is private{self._hint}"
             ) from None
         except errors.RevisionNotFoundError:
-            raise NotHere(f"{self._id} has no revision {self._revision!r}") from None
-        except Exception as error:  # whatever the HTTP library of this version raises
-            raise self._nowhere(reason(error)) from None
+            raise Unavailable(f"{self._id} has no revision {self._revision!r}") from None
+        except Exception as error:  # the exception depends on the version's HTTP library
+            raise self._unreachable(reason(error)) from None
 
-    def large(self, file: str) -> Bytes | None:
-        """Return the file from the cache where it is whole there, and else by ranged reads."""
+    def large(self, file: str) -> ByteSource | None:
+        """Return the file from the cache if it is there, and otherwise the file on the server."""
         cached = self._hub.try_to_load_from_cache(self._id, file, revision=self._revision)
         if isinstance(cached, str):
             return LocalBytes(Path(cached))
@@ -98,28 +99,30 @@ class Hub:
         return _RemoteBytes(self._utils, url, f"{self.name}/{file}")
 
     def files(self) -> list[str]:
-        """Return the names of the repository's files; offline, of those in the cache."""
+        """Return the names of the repository's files; offline: of the files in the cache."""
         if self._listing is None:
             if offline():
                 config = self.small("config.json")
                 self._listing = sorted(p.name for p in config.parent.iterdir()) if config is not None else []
                 if not any(name.endswith((".safetensors", ".bin")) for name in self._listing):
-                    raise NotHere(
-                        f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set: "
+                    raise Unavailable(
+                        f"the weights of {self.name} are not in the hub's cache, and HF_HUB_OFFLINE is set; "
                         f"run `hf download {self.name}` first{self._hint}"
                     )
             else:
                 try:
                     self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
                 except Exception as error:
-                    raise self._nowhere(reason(error)) from None
+                    raise self._unreachable(reason(error)) from None
         return self._listing
 
-    def _nowhere(self, why: str) -> NotHere:
-        return NotHere(f"{self.name} is no folder here, and the hub cannot be reached: {why}{self._hint}")
+    def _unreachable(self, why: str) -> Unavailable:
+        return Unavailable(f"{self.name} is not a folder here, and the hub cannot be reached: {why}{self._hint}")
 
 
 class _RemoteBytes:
+    """A file on a server, read by range requests."""
+
     def __init__(self, utils: Any, url: str, name: str) -> None:
         self.name = name
         self.size: int | None = None
@@ -132,15 +135,15 @@ class _RemoteBytes:
             return b""
         headers = {**self._headers, "Range": f"bytes={start}-{end - 1}"}
         try:
-            with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as answer:
-                if answer.status_code == 200:
-                    raise NotHere(f"{self.name}: the server does not answer ranged reads; download the folder first")
-                if answer.status_code != 206:
-                    raise NotHere(f"{self.name}: the server answered {answer.status_code}")
-                total = answer.headers.get("Content-Range", "").rpartition("/")[2]
+            with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as response:
+                if response.status_code == 200:
+                    raise Unavailable(f"{self.name}: the server ignores range requests; download the folder first")
+                if response.status_code != 206:
+                    raise Unavailable(f"{self.name}: the server answered {response.status_code}")
+                total = response.headers.get("Content-Range", "").rpartition("/")[2]
                 self.size = int(total) if total.isdigit() else None
-                return bytes(answer.read())
-        except NotHere:
+                return bytes(response.read())
+        except Unavailable:
             raise
-        except Exception as error:  # whatever the HTTP library of this version raises
-            raise NotHere(f"{self.name}: the connection broke ({reason(error)})") from None
+        except Exception as error:  # the exception depends on the version's HTTP library
+            raise Unavailable(f"{self.name}: the connection broke ({reason(error)})") from None

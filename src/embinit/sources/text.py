@@ -1,4 +1,4 @@
-"""GloVe, word2vec and fastText text: a token, then numbers, a line each."""
+"""GloVe, word2vec and fastText text: lines of a token and its numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import BinaryIO
 import numpy as np
 
 from embinit.errors import EmbinitError
-from embinit.files import opened
-from embinit.sources.gatherer import Ask, Gatherer, encoded
-from embinit.sources.numbers import decimals, is_count, number
+from embinit.files import open_unpacked
+from embinit.sources.numbers import is_count, parse_number, parse_numbers
+from embinit.sources.row_collector import Request, RowCollector, encode_tokens
 from embinit.types import Embeddings, Matrix, finite_rows
 
 _HEAD = 1 << 18
-#: Small enough that the arrays made of it are re-used by the allocator: 2 MB took 1.6 times as long in a fresh process.
+#: Small enough for the allocator to reuse its arrays: blocks of 2 MB took 1.6 times as long in a fresh process.
 _BLOCK = 1 << 18
 _LONGEST_LINE = 32 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -25,97 +25,98 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How the rows of one file are written."""
+    """The layout of the rows of one file."""
 
     dim: int
-    #: rows that a first line `400000 50` promises
-    promised: int | None
+    #: the number of rows in the header `400000 50`; None without a header
+    declared: int | None
+    #: most lines are separated by tabs
     tabs: bool
 
 
-def read_text(path: Path, member: str | None, ask: Ask, source: str) -> Embeddings:
-    """Return the rows of a text file, or only the wanted ones at the memory of those."""
-    with opened(path, member) as stream:
+def read_text(path: Path, member: str | None, request: Request, source: str) -> Embeddings:
+    """Return the rows of a text file: all rows, or the wanted rows at the memory of those."""
+    with open_unpacked(path, member) as stream:
         head = stream.read(_HEAD)
         while b"\n" not in head and (more := stream.read(_HEAD)):
             head += more
             if len(head) > _LONGEST_LINE:
                 raise EmbinitError(
-                    f"{source}, line 1: longer than {_LONGEST_LINE >> 20} MB; expected a token and numbers"
+                    f"{source}, line 1 is longer than {_LONGEST_LINE >> 20} MB; expected a token and its numbers"
                 )
-    layout = layout_of(head, source)
-    targets = None if ask.wanted is None else encoded(ask.wanted)
-    expected = len(targets) if targets is not None else layout.promised or path.stat().st_size // (8 * layout.dim)
-    rows = Gatherer(layout.dim, min(expected, 1 << 22))
-    with opened(path, member) as stream:
-        blocks = _blocks(stream) if targets is None else _wanted_blocks(stream, targets)
-        for block, numbers in blocks:
-            if layout.promised is not None and numbers and numbers[0] == 1:
-                block, numbers = block[block.find(b"\n") + 1 :], numbers[1:]
+    layout = detect_layout(head, source)
+    wanted = None if request.wanted is None else encode_tokens(request.wanted)
+    expected = len(wanted) if wanted is not None else layout.declared or path.stat().st_size // (8 * layout.dim)
+    rows = RowCollector(layout.dim, min(expected, 1 << 22))
+    with open_unpacked(path, member) as stream:
+        blocks = _blocks(stream) if wanted is None else _wanted_blocks(stream, wanted)
+        for block, line_numbers in blocks:
+            if layout.declared is not None and line_numbers and line_numbers[0] == 1:
+                block, line_numbers = block[block.find(b"\n") + 1 :], line_numbers[1:]
             if block:
-                _take(block, numbers, layout, targets, rows)
-            if ask.most is not None and len(rows) >= ask.most:
+                _parse_block(block, line_numbers, layout, wanted, rows)
+            if request.most is not None and len(rows) >= request.most:
                 break
     read = rows.counts["rows"] + rows.counts["rejected"]
-    if layout.promised is not None and targets is None and ask.most is None and read != layout.promised:
-        rows.counts["rows promised by the header"] = layout.promised
-        rows.examples.append(f"the header promises {layout.promised} rows, the file has {read}")
-    form = "GloVe text" if layout.promised is None else "word2vec text"
-    return rows.result(source, form, ask)
+    if layout.declared is not None and wanted is None and request.most is None and read != layout.declared:
+        rows.counts["rows promised by the header"] = layout.declared
+        rows.examples.append(f"the header declares {layout.declared} rows, but the file has {read}")
+    file_format = "GloVe text" if layout.declared is None else "word2vec text"
+    return rows.embeddings(source, file_format, request)
 
 
 # ---------------------------------------------------------------- layout
 
 
-def layout_of(head: bytes, source: str) -> TextLayout:
-    """Return dimension, header and separator, told from the first rows; an error where these are no vectors."""
+def detect_layout(head: bytes, source: str) -> TextLayout:
+    """Return the layout of a file from its first lines; it is an error if they are not vectors."""
     lines = head.removeprefix(_BOM).split(b"\n")
     if len(lines) > 2 and len(head) >= _HEAD:
-        lines.pop()  # cut by the block, not by the file
+        lines.pop()  # the block ends inside this line
     lines = [line.rstrip(b" \t\r") for line in lines]
     lines = [line for line in lines if line][:200]
     if not lines:
         raise EmbinitError(f"{source} is empty; expected a token and its numbers on each line")
     first = _fields(lines[0])
-    promised = None
     if len(first) == 2 and all(map(is_count, first)):
         widths = [len(_fields(line)) - 1 for line in lines[1:]]
         if not widths:
-            raise EmbinitError(f"{source} has a header ({lines[0].decode()}) and no rows")
+            raise EmbinitError(f"{source} has a header ({lines[0].decode()}) but no rows")
         if Counter(widths).most_common(1)[0][0] != 1 or first[1] == b"1":
-            promised, declared = int(first[0]), int(first[1])
-            if declared < 1 or all(width < declared for width in widths):
+            declared, dim = int(first[0]), int(first[1])
+            if dim < 1 or all(width < dim for width in widths):
                 raise EmbinitError(
-                    f"{source}, line 2: {widths[0]} numbers, but the header promises {declared} ({lines[0].decode()})"
+                    f"{source}, line 2 has {widths[0]} numbers, but the header declares {dim} ({lines[0].decode()})"
                 )
-            return TextLayout(declared, promised, _tabs(lines[1:]))
-    dim = _common_width(lines, source)
-    return TextLayout(dim, promised, _tabs(lines))
+            return TextLayout(dim, declared, _uses_tabs(lines[1:]))
+    return TextLayout(_common_width(lines, source), None, _uses_tabs(lines))
 
 
 def _common_width(lines: Sequence[bytes], source: str) -> int:
-    """Return the commonest number of numbers; the smaller of two, since tokens may hold spaces."""
+    """Return the most frequent count of numbers in a line; of two, the smaller, because tokens may hold spaces."""
     widths: Counter[int] = Counter()
     for line in lines:
         fields = _fields(line)
-        if (len(fields) > 1 and not np.isnan(number(fields[-1]))) or fields[-1].lower() in _NOT_FINITE:
+        if (len(fields) > 1 and not np.isnan(parse_number(fields[-1]))) or fields[-1].lower() in _NOT_FINITE:
             widths[len(fields) - 1] += 1
     widths.pop(0, None)
     if not widths:
-        shown = lines[0][:40].decode("utf-8", "replace")
-        raise EmbinitError(f"{source}, line 1: {shown!r} is no vector; expected a token and its numbers")
+        start = lines[0][:40].decode("utf-8", "replace")
+        raise EmbinitError(f"{source}, line 1: {start!r} is not a vector; expected a token and its numbers")
     dim = max(widths, key=lambda width: (widths[width], -width))
-    readable = sum(_begins_and_ends(_fields(line), dim) for line in lines)
+    readable = sum(_ends_with_numbers(_fields(line), dim) for line in lines)
     if 2 * readable < len(lines):
-        found = f"of its first {len(lines)} lines {readable} read as a token and its numbers"
-        raise EmbinitError(f"{source}: {found}; expected a file of vectors")
+        raise EmbinitError(
+            f"{source}: only {readable} of the first {len(lines)} lines are a token and its numbers; "
+            "expected a file of vectors"
+        )
     return dim
 
 
-def _begins_and_ends(fields: Sequence[bytes], dim: int) -> bool:
-    """Return whether the first and the last of so many numbers at a line's end are numbers, NaN and such included."""
+def _ends_with_numbers(fields: Sequence[bytes], dim: int) -> bool:
+    """Return whether the first and the last of the `dim` fields at the end of a line are numbers, or NaN or infinite."""
     ends = (fields[-dim], fields[-1]) if len(fields) > dim else ()
-    return bool(ends) and all(not np.isnan(number(field)) or field.lower() in _NOT_FINITE for field in ends)
+    return bool(ends) and all(not np.isnan(parse_number(field)) or field.lower() in _NOT_FINITE for field in ends)
 
 
 _NOT_FINITE = frozenset((b"nan", b"-nan", b"inf", b"-inf", b"+inf", b"infinity", b"-infinity"))
@@ -126,18 +127,18 @@ def _fields(line: bytes) -> list[bytes]:
     return line.split() if b"" in fields[1:] else fields
 
 
-def _tabs(lines: Sequence[bytes]) -> bool:
+def _uses_tabs(lines: Sequence[bytes]) -> bool:
     return 2 * sum(b"\t" in line for line in lines) > len(lines)
 
 
-# ---------------------------------------------------------------- whole lines
+# ---------------------------------------------------------------- blocks of lines
 
-#: Whole lines, and the number of each in the file.
+#: Complete lines, and their numbers in the file.
 _Block = tuple[bytes, Sequence[int]]
 
 
 def _blocks(stream: BinaryIO) -> Iterator[_Block]:
-    rest, first = b"", 1
+    rest, first = b"", 1  # the start of an unfinished line, and the number of the first line
     while True:
         more = stream.read(_BLOCK)
         block = rest + more
@@ -154,74 +155,74 @@ def _blocks(stream: BinaryIO) -> Iterator[_Block]:
 
 
 def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes]) -> Iterator[_Block]:
-    """Yield only lines whose first field begins a wanted token; whether it is one is checked on the parsed row."""
+    """Yield the lines whose first field begins a wanted token. The parsed row shows whether the token is wanted."""
     firsts = frozenset(token.replace(b"\t", b" ").partition(b" ")[0] for token in wanted)
     kept: list[bytes] = []
-    numbers: list[int] = []
+    line_numbers: list[int] = []
     size = 0
-    for count, line in enumerate(stream, 1):
+    for number, line in enumerate(stream, 1):
         first = line.partition(b" ")[0]
-        if first in firsts or count == 1 or (b"\t" in first and first.partition(b"\t")[0] in firsts):
-            kept.append(line.removeprefix(_BOM) if count == 1 else line)
-            numbers.append(count)
+        if first in firsts or number == 1 or (b"\t" in first and first.partition(b"\t")[0] in firsts):
+            kept.append(line.removeprefix(_BOM) if number == 1 else line)
+            line_numbers.append(number)
             size += len(line)
             if size > _BLOCK:
-                yield b"".join(kept), numbers
-                kept, numbers, size = [], [], 0
-    yield b"".join(kept), numbers
+                yield b"".join(kept), line_numbers
+                kept, line_numbers, size = [], [], 0
+    yield b"".join(kept), line_numbers
 
 
 # ---------------------------------------------------------------- rows
 
 
-def _take(
-    block: bytes, numbers: Sequence[int], layout: TextLayout, wanted: frozenset[bytes] | None, rows: Gatherer
+def _parse_block(
+    block: bytes, line_numbers: Sequence[int], layout: TextLayout, wanted: frozenset[bytes] | None, rows: RowCollector
 ) -> None:
-    """Parse whole lines: regular ones all at once, the others with care."""
+    """Add the rows of complete lines: regular lines are parsed all at once, the others one by one."""
     if layout.tabs:
         block = block.replace(b"\t", b" ")
     block = block if block.endswith(b"\n") else block + b"\n"
-    text, marks, newlines = _marks(block)
-    before = text[marks[newlines] - 1]
+    text, separators, newlines = _separators(block)
+    before = text[separators[newlines] - 1]
     if ((before == 32) | (before == 13)).any():
         block = _without_trailing_space(block)
-        text, marks, newlines = _marks(block)
+        text, separators, newlines = _separators(block)
     spaces = np.diff(newlines, prepend=-1) - 1
     regular = np.flatnonzero(spaces == layout.dim)
     if len(regular) == len(newlines):
-        fields = marks.reshape(-1, layout.dim + 1)  # (rows, dim + 1): where each field ends
+        fields = separators.reshape(-1, layout.dim + 1)  # (rows, dim + 1): the end of each field
     else:
-        fields = marks[newlines[regular][:, None] + np.arange(-layout.dim, 1)]
-    begins = np.concatenate(([0], marks[newlines][:-1] + 1))
-    vectors = decimals(block, fields[:, :-1].ravel() + 1, fields[:, 1:].ravel()).reshape(-1, layout.dim)
-    good = finite = finite_rows(vectors)
+        fields = separators[newlines[regular][:, None] + np.arange(-layout.dim, 1)]
+    begins, ends = np.concatenate(([0], separators[newlines][:-1] + 1)), separators[newlines]
+    vectors = parse_numbers(block, fields[:, :-1].ravel() + 1, fields[:, 1:].ravel()).reshape(-1, layout.dim)
+    kept = finite = finite_rows(vectors)
     tokens = [block[a:b] for a, b in zip(begins[regular].tolist(), fields[:, 0].tolist(), strict=True)]
     if wanted is not None:
-        good = finite & np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
-    careful = np.ones(len(newlines), dtype=bool)
-    careful[regular[finite]] = False
-    places, ends = regular[good], marks[newlines]
-    if len(places) < len(tokens):
-        tokens, vectors = [tokens[row] for row in np.flatnonzero(good).tolist()], vectors[good]
-    odd = [
-        (line, *taken)
-        for line in np.flatnonzero(careful).tolist()
-        if (taken := _taken_with_care(block[begins[line] : ends[line]], numbers[line], layout.dim, wanted, rows))
+        kept = finite & np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
+    irregular = np.ones(len(newlines), dtype=bool)
+    irregular[regular[finite]] = False
+    lines = regular[kept]
+    if len(lines) < len(tokens):
+        tokens, vectors = [tokens[row] for row in np.flatnonzero(kept).tolist()], vectors[kept]
+    others = [
+        (line, *row)
+        for line in np.flatnonzero(irregular).tolist()
+        if (row := _parse_line(block[begins[line] : ends[line]], line_numbers[line], layout.dim, wanted, rows))
     ]
-    if odd:  # in the order of the file, since the first of equal tokens wins
-        order = np.argsort(np.concatenate((places, [line for line, _, _ in odd])), kind="stable")
-        tokens += [token for _, token, _ in odd]
+    if others:  # back to the order of the file, because the first of equal tokens wins
+        order = np.argsort(np.concatenate((lines, [line for line, _, _ in others])), kind="stable")
+        tokens += [token for _, token, _ in others]
         tokens = [tokens[row] for row in order.tolist()]
-        vectors = np.concatenate((vectors, [vector for _, _, vector in odd]))[order]
+        vectors = np.concatenate((vectors, [vector for _, _, vector in others]))[order]
     if tokens:
         rows.add(tokens, vectors)
 
 
-def _marks(block: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the block as numbers, where its spaces and newlines are, and which of these are newlines."""
+def _separators(block: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the block as numbers, the positions of its spaces and newlines, and the indices of the newlines in these."""
     text = np.frombuffer(block, dtype=np.uint8)
-    marks = np.flatnonzero((text == 32) | (text == 10))
-    return text, marks, np.flatnonzero(text[marks] == 10)
+    separators = np.flatnonzero((text == 32) | (text == 10))
+    return text, separators, np.flatnonzero(text[separators] == 10)
 
 
 def _without_trailing_space(block: bytes) -> bytes:
@@ -231,10 +232,10 @@ def _without_trailing_space(block: bytes) -> bytes:
     return block
 
 
-def _taken_with_care(
-    line: bytes, at: int, dim: int, wanted: frozenset[bytes] | None, rows: Gatherer
+def _parse_line(
+    line: bytes, line_number: int, dim: int, wanted: frozenset[bytes] | None, rows: RowCollector
 ) -> tuple[bytes, Matrix] | None:
-    """Return the row of a line whose token holds spaces or whose fields are oddly spaced, or reject it."""
+    """Return the token and vector of a line whose token may hold spaces, or reject the line."""
     line = line.rstrip(b" \t\r")
     if not line:
         rows.counts["blank lines"] += 1
@@ -244,22 +245,22 @@ def _taken_with_care(
         fields = line.rsplit(None, dim)
         if line.startswith(b" ") and len(fields) == dim:
             fields.insert(0, b"")
-    token = fields[0].rstrip(b" ") or fields[0]  # columns that are aligned with spaces
+    token = fields[0].rstrip(b" ") or fields[0]  # spaces may align the columns
     if wanted is not None and token not in wanted:
         return None
-    values = np.array([number(field) for field in fields[1:]])
+    values = np.array([parse_number(field) for field in fields[1:]])
     last_word = token.rpartition(b" ")[2]
-    if len(fields) != dim + 1 or (b" " in token and not np.isnan(number(last_word))):
-        found = len(_fields(line)) - 1
-        rows.reject("another width", f"line {at}: {found} numbers, expected {dim}")
+    if len(fields) != dim + 1 or (b" " in token and not np.isnan(parse_number(last_word))):
+        count = len(_fields(line)) - 1
+        rows.reject("another width", f"line {line_number}: {count} numbers, expected {dim}")
     elif not np.isfinite(values).all():
-        odd = next(field for field in fields[1:] if not np.isfinite(number(field)))
-        kind = "NaN or infinite" if odd.lower() in _NOT_FINITE or np.isinf(number(odd)) else "not a number"
-        rows.reject(kind, f"line {at}: {odd[:30].decode('utf-8', 'replace')!r} is {kind}")
+        bad = next(field for field in fields[1:] if not np.isfinite(parse_number(field)))
+        reason = "NaN or infinite" if bad.lower() in _NOT_FINITE or np.isinf(parse_number(bad)) else "not a number"
+        rows.reject(reason, f"line {line_number}: {bad[:30].decode('utf-8', 'replace')!r} is {reason}")
     else:
         with np.errstate(over="ignore"):
             vector = values.astype(np.float32)
         if np.isfinite(vector).all():
             return token, vector
-        rows.reject("NaN or infinite", f"line {at}: a number beyond float32's range")
+        rows.reject("NaN or infinite", f"line {line_number}: a number beyond float32's range")
     return None

@@ -1,4 +1,4 @@
-"""The marks that sub-word schemes put on tokens, taken off: `▁the`, `Ġthe`, `the</w>` and `the` are one word."""
+"""Marks of sub-word schemes on tokens: `▁the`, `Ġthe`, `the</w>` and `the` are the same word."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SPECIAL = re.compile(
 
 
 def looks_special(token: str) -> bool:
-    """Return whether a token is spelled like a special one: `<pad>`, `[CLS]`, `<|endoftext|>`, `<0x0A>`."""
+    """Return whether a token is spelled like a special token: `<pad>`, `[CLS]`, `<|endoftext|>`, `<0x0A>`."""
     return _SPECIAL.fullmatch(token) is not None
 
 
 def scheme_of(tokens: Iterable[str]) -> Scheme:
-    """Return the scheme that a list of tokens is written in; one in two hundred tokens must show its mark."""
+    """Return the scheme of a list of tokens. At least one token in 200 must carry its mark; otherwise it is `words`."""
     total = 0
-    seen: dict[Scheme, int] = dict.fromkeys(
+    marked: dict[Scheme, int] = dict.fromkeys(
         ("sentencepiece", "byte-level", "wordpiece", "end-of-word", "subword-nmt"), 0
     )
     for token in tokens:
@@ -34,23 +34,23 @@ def scheme_of(tokens: Iterable[str]) -> Scheme:
         if len(token) < 2:
             continue
         if token[0] == "▁":
-            seen["sentencepiece"] += 1
+            marked["sentencepiece"] += 1
         elif token[0] == "Ġ":
-            seen["byte-level"] += 1
+            marked["byte-level"] += 1
         elif token.startswith("##") and len(token) > 2:
-            seen["wordpiece"] += 1
+            marked["wordpiece"] += 1
         elif token.endswith("</w>"):
-            seen["end-of-word"] += 1
+            marked["end-of-word"] += 1
         elif token.endswith("@@"):
-            seen["subword-nmt"] += 1
-    best = max(seen, key=lambda name: seen[name])
-    return best if seen[best] > max(1, total / 200) else "words"
+            marked["subword-nmt"] += 1
+    best = max(marked, key=lambda scheme: marked[scheme])
+    return best if marked[best] > max(1, total / 200) else "words"
 
 
-def plain(token: str, scheme: Scheme) -> tuple[str, bool]:
-    """Return a token's text without marks, and whether it can begin a word.
+def strip_marker(token: str, scheme: Scheme) -> tuple[str, bool]:
+    """Return the text of a token without marks, and whether the token can begin a word.
 
-    >>> plain("▁the", "sentencepiece"), plain("##ing", "wordpiece"), plain("ĠfÃ¼r", "byte-level")
+    >>> strip_marker("▁the", "sentencepiece"), strip_marker("##ing", "wordpiece"), strip_marker("ĠfÃ¼r", "byte-level")
     (('the', True), ('ing', False), ('für', True))
     """
     if scheme == "sentencepiece":
@@ -63,13 +63,13 @@ def plain(token: str, scheme: Scheme) -> tuple[str, bool]:
     if scheme == "end-of-word":
         return token.removesuffix("</w>"), token.endswith("</w>")
     if scheme == "subword-nmt":
-        # `wal@@ king`: whether `king` began the word cannot be told from the token, so words are taken as whole.
+        # In `wal@@ king` the token `king` does not show that it ends a word, so it is read as a whole word.
         return token.removesuffix("@@"), not token.endswith("@@")
     return token, True
 
 
-def marked(text: str, begins: bool, scheme: Scheme) -> str:
-    """Return the token that a scheme would write for this text: the inverse of `plain`."""
+def add_marker(text: str, begins: bool, scheme: Scheme) -> str:
+    """Return the token that a scheme writes for this text: the inverse of `strip_marker`."""
     if scheme == "sentencepiece":
         return "▁" + text if begins else text
     if scheme == "byte-level":
@@ -85,11 +85,11 @@ def marked(text: str, begins: bool, scheme: Scheme) -> str:
 
 @cache
 def _byte_table() -> tuple[dict[int, str], dict[str, int]]:
-    """Return GPT-2's map between bytes and printable characters: bytes that do not print move above 255."""
+    """Return GPT-2's map from bytes to printable characters, and back. Bytes that do not print move above 255."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     table = {byte: chr(byte) for byte in printable}
-    others = [byte for byte in range(256) if byte not in table]
-    table.update({byte: chr(256 + place) for place, byte in enumerate(others)})
+    unprintable = [byte for byte in range(256) if byte not in table]
+    table.update({byte: chr(256 + place) for place, byte in enumerate(unprintable)})
     return table, {char: byte for byte, char in table.items()}
 
 
@@ -100,7 +100,7 @@ def to_byte_level(text: str) -> str:
 
 
 def from_byte_level(token: str) -> str:
-    """Return the text of a byte-level token; a token that is part of a character keeps its spelling."""
+    """Return the text of a byte-level token; a token that holds a part of a character is returned unchanged."""
     table = _byte_table()[1]
     try:
         return bytes(table[char] for char in token).decode("utf-8")

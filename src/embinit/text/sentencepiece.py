@@ -1,7 +1,7 @@
 """The pieces of a SentencePiece model file, read without the sentencepiece or protobuf packages.
 
-Of sentencepiece_model.proto two messages matter: ModelProto.pieces (field 1, repeated), and in each piece its text
-(field 1) and type (field 3: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte).
+The reader needs two messages of sentencepiece_model.proto: ModelProto.pieces (field 1, repeated), and the text (field 1)
+and type (field 3: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte) of each piece.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _NORMAL, _USER_DEFINED = 1, 4
 
 
 def pieces(data: bytes, source: str) -> tuple[list[str], frozenset[str]]:
-    """Return the pieces in id order, and those of them that are special."""
+    """Return the pieces in id order, and the special pieces."""
     tokens: list[str] = []
-    special: list[str] = []
+    specials: list[str] = []
     try:
         for field, value in _fields(data):
             if field == 1 and isinstance(value, bytes):
@@ -26,15 +26,16 @@ def pieces(data: bytes, source: str) -> tuple[list[str], frozenset[str]]:
                     raise ValueError
                 tokens.append(text.decode("utf-8"))
                 if inner.get(3, _NORMAL) not in (_NORMAL, _USER_DEFINED):
-                    special.append(tokens[-1])
+                    specials.append(tokens[-1])
     except (IndexError, KeyError, ValueError):
         tokens = []
     if not tokens:
-        raise EmbinitError(f"{source} is no SentencePiece model")
-    return tokens, frozenset(special)
+        raise EmbinitError(f"{source} is not a SentencePiece model")
+    return tokens, frozenset(specials)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the number and the value of each field of a protobuf message."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""The tokens of a vocabulary file, by id: whatever layout a tokenizer was saved in."""
+"""Reading the tokens of a vocabulary from the files that tokenizers are saved in."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from embinit.errors import EmbinitError
 from embinit.text import sentencepiece
 from embinit.text.markers import looks_special
 
-#: Endings of SentencePiece models, and what they are called in a checkpoint's folder.
+#: Endings of SentencePiece models, and their names in the folder of a checkpoint.
 SENTENCEPIECE_ENDINGS = (".model", ".spm")
 SENTENCEPIECE_FILES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 _LARGEST_ID = 10_000_000
-#: Files of a checkpoint folder that hold its tokens, best first.
+#: Files in the folder of a checkpoint that hold its tokens, best first.
 FOLDER_FILES = (
     "tokenizer.json",
     "vocab.txt",
@@ -28,29 +28,29 @@ FOLDER_FILES = (
 
 @dataclass(frozen=True)
 class TokenTable:
-    """Tokens by id; None where an id has no token."""
+    """Tokens by id; None if an id has no token."""
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: the whole tokenizer, by which missing words are composed: a tokenizer.json, a WordPiece list, a SentencePiece model
+    #: the file of the tokenizer that splits words: a tokenizer.json, a WordPiece list or a SentencePiece model
     tokenizer: Path | None = None
 
 
-def token_table(read: Callable[[str], Path | None], source: str) -> TokenTable:
-    """Return the tokens of a checkpoint, whose files `read` finds (None where there is no such file)."""
+def token_table(find_file: Callable[[str], Path | None], source: str) -> TokenTable:
+    """Return the tokens of a checkpoint. `find_file` returns the path of a file by its name, None if it does not exist."""
     for name in FOLDER_FILES:
-        path = read(name)
+        path = find_file(name)
         if path is None:
             continue
         table = read_tokens(path)
         if name.endswith(".model"):
-            table = _with_model_conventions(table, name, read)
-        return _with_added(table, read)
+            table = _with_model_conventions(table, name, find_file)
+        return _with_added_tokens(table, find_file)
     raise EmbinitError(f"{source} has no token list; looked for {', '.join(FOLDER_FILES)}")
 
 
 def read_tokens(path: Path) -> TokenTable:
-    """Return the tokens of one file: tokenizer.json, a JSON list or map, SentencePiece, or a token a line."""
+    """Return the tokens of one file: tokenizer.json, a JSON list or object, a SentencePiece model, or one token per line."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -62,14 +62,16 @@ def read_tokens(path: Path) -> TokenTable:
             return _from_json(json.loads(data), path)
         except EmbinitError:
             raise
-        except (ValueError, RecursionError):  # a list of lines may begin with `[PAD]`
+        except (ValueError, RecursionError):  # a list with one token per line may begin with `[PAD]`
             if path.suffix == ".json":
-                raise EmbinitError(f"{path} is no whole JSON file; expected tokens") from None
+                raise EmbinitError(f"{path} is not a complete JSON file; expected tokens") from None
     if data[:1] == b"\n" and path.suffix in SENTENCEPIECE_ENDINGS:
         tokens, specials = sentencepiece.pieces(data, str(path))
         return TokenTable(list(tokens), specials, path)
     if b"\0" in data[:4096]:
-        raise EmbinitError(f"{path} is no token list: expected tokenizer.json, SentencePiece, JSON or a token a line")
+        raise EmbinitError(
+            f"{path} is not a token list; expected tokenizer.json, a SentencePiece model, JSON or one token per line"
+        )
     return _from_lines(data, path)
 
 
@@ -92,89 +94,91 @@ def _from_json(content: Any, path: Path) -> TokenTable:
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
         return _from_tokenizer(content, path)
     if isinstance(content, dict) and content and all(map(_is_id, content.values())):
-        return TokenTable(_by_id(content, path), frozenset(filter(looks_special, content)))
-    raise EmbinitError(f"{path} is no token list: expected a tokenizer.json, a list of tokens or a map to ids")
+        return TokenTable(_tokens_by_id(content, path), frozenset(filter(looks_special, content)))
+    raise EmbinitError(
+        f"{path} is not a token list; expected tokenizer.json, a list of tokens, or an object from tokens to ids"
+    )
 
 
 def _from_tokenizer(content: dict[str, Any], path: Path) -> TokenTable:
     vocabulary = content["model"].get("vocab")
     added = content.get("added_tokens") or []
     if isinstance(vocabulary, list) and all(isinstance(entry, list) and entry for entry in vocabulary):
-        ids = {str(entry[0]): i for i, entry in enumerate(vocabulary)}
+        ids = {str(entry[0]): token_id for token_id, entry in enumerate(vocabulary)}
     elif isinstance(vocabulary, dict) and all(map(_is_id, vocabulary.values())):
         ids = dict(vocabulary)
     else:
         raise EmbinitError(f"{path} is a tokenizer without a vocabulary (model type {content['model'].get('type')!r})")
     specials = set(filter(looks_special, ids))
-    if not isinstance(added, list) or not all(map(_is_added, added)):
-        raise EmbinitError(f"{path} is a damaged tokenizer: its added tokens are not written as contents with ids")
+    if not isinstance(added, list) or not all(map(_is_added_token, added)):
+        raise EmbinitError(f"{path} is damaged: an entry of its added_tokens lacks a content or an id")
     for entry in added:
         ids[entry["content"]] = entry["id"]
         if entry.get("special"):
             specials.add(entry["content"])
     if not ids:
         raise EmbinitError(f"{path} is a tokenizer without tokens")
-    return TokenTable(_by_id(ids, path), frozenset(specials), path)
+    return TokenTable(_tokens_by_id(ids, path), frozenset(specials), path)
 
 
 def _is_id(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_added(entry: Any) -> bool:
+def _is_added_token(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("content"), str) and _is_id(entry.get("id"))
 
 
-def _by_id(ids: dict[str, int], path: Path) -> list[str | None]:
+def _tokens_by_id(ids: dict[str, int], path: Path) -> list[str | None]:
     if max(ids.values()) > _LARGEST_ID:
-        raise EmbinitError(f"{path}: a token has id {max(ids.values())}; that is no vocabulary")
+        raise EmbinitError(f"{path} is not a vocabulary: one of its tokens has id {max(ids.values())}")
     tokens: list[str | None] = [None] * (max(ids.values()) + 1)
-    for token, i in ids.items():
-        tokens[i] = token
+    for token, token_id in ids.items():
+        tokens[token_id] = token
     return tokens
 
 
-def read_map(path: Path) -> dict[str, Any]:
-    """Return a JSON file that holds a map, as configurations do."""
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Return the content of a JSON file that holds an object, for example a config.json."""
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError, OSError) as error:
         raise EmbinitError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(content, dict):
-        raise EmbinitError(f"{path} holds no JSON map")
+        raise EmbinitError(f"{path} does not hold a JSON object")
     return content
 
 
-def _with_added(table: TokenTable, read: Callable[[str], Path | None]) -> TokenTable:
-    """Return the table with the tokens that were added after training."""
-    path = read("added_tokens.json")
+def _with_added_tokens(table: TokenTable, find_file: Callable[[str], Path | None]) -> TokenTable:
+    """Return the table with the tokens of added_tokens.json, which were added after training."""
+    path = find_file("added_tokens.json")
     if path is None:
         return table
     tokens = list(table.tokens)
-    added = read_map(path)
-    if not all(_is_id(i) and i <= _LARGEST_ID for i in added.values()):
-        raise EmbinitError(f"{path} is no map from tokens to ids")
-    for token, i in sorted(added.items(), key=lambda item: item[1]):
-        tokens.extend([None] * (i + 1 - len(tokens)))
-        tokens[i] = token
+    added = read_json_object(path)
+    if not all(_is_id(token_id) and token_id <= _LARGEST_ID for token_id in added.values()):
+        raise EmbinitError(f"{path} must map tokens to ids")
+    for token, token_id in sorted(added.items(), key=lambda item: item[1]):
+        tokens.extend([None] * (token_id + 1 - len(tokens)))
+        tokens[token_id] = token
     return TokenTable(tokens, table.specials, table.tokenizer)
 
 
-def _with_model_conventions(table: TokenTable, name: str, read: Callable[[str], Path | None]) -> TokenTable:
-    """Return the table as the model numbers it, where that is not as SentencePiece does.
+def _with_model_conventions(table: TokenTable, name: str, find_file: Callable[[str], Path | None]) -> TokenTable:
+    """Return the table in the order of the model's ids, which may differ from SentencePiece's.
 
-    XLM-R keeps fairseq's four specials in front and so moves every piece by one; T5 adds `<extra_id_99>` … `_0`.
+    XLM-R keeps fairseq's four special tokens in front, which moves every piece by one. T5 adds `<extra_id_99>` … `_0`.
     """
-    path = read("config.json")
-    kind = str(read_map(path).get("model_type", "")) if path is not None else ""
-    if name == "sentencepiece.bpe.model" and kind in ("xlm-roberta", "xlm-roberta-xl", "mbart", "xlm_roberta"):
+    path = find_file("config.json")
+    model_type = str(read_json_object(path).get("model_type", "")) if path is not None else ""
+    if name == "sentencepiece.bpe.model" and model_type in ("xlm-roberta", "xlm-roberta-xl", "mbart", "xlm_roberta"):
         tokens: list[str | None] = ["<s>", "<pad>", "</s>", "<unk>", *table.tokens[3:]]
         specials = {"<s>", "<pad>", "</s>", "<unk>"}
-        if kind.startswith("xlm"):
+        if model_type.startswith("xlm"):
             tokens.append("<mask>")
             specials.add("<mask>")
         return TokenTable(tokens, table.specials | specials, table.tokenizer)
-    if kind in ("t5", "mt5", "umt5") and "<extra_id_0>" not in table.tokens:
+    if model_type in ("t5", "mt5", "umt5") and "<extra_id_0>" not in table.tokens:
         extra = [f"<extra_id_{i}>" for i in reversed(range(100))]
         return TokenTable([*table.tokens, *extra], table.specials | frozenset(extra), table.tokenizer)
     return table

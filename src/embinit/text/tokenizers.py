@@ -1,4 +1,4 @@
-"""Tokenizers by name: white space, spaCy's rules, any Hugging Face tokenizer or SentencePiece model."""
+"""Tokenizers by name: white space, spaCy's rules, a Hugging Face tokenizer or a SentencePiece model."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
 from embinit.hub import NoSuchFile, download, is_id
-from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_map
+from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_json_object
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
-#: From some lines to the pieces of each, without special tokens.
+#: From a list of lines to the pieces of each line, without special tokens.
 Splitter = Callable[[list[str]], list[list[str]]]
 
 _BATCH = 1000
 
 
-def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
+def tokenizer(spec: str, more_names: Sequence[str] = ()) -> Tokenizer:
     """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file, folder or hub id.
 
-    `also` are names that the caller understands beside these; an error lists them too.
+    An error message lists `more_names`, the names that the caller accepts besides these.
     """
     if spec == "whitespace":
         return _whitespace
     if spec == "spacy":
-        raise EmbinitError("the tokenizer spacy needs a language here: spacy:en, spacy:de ...")
+        raise EmbinitError("the tokenizer spacy needs a language, for example spacy:en or spacy:de")
     if spec.startswith("spacy:"):
         return _spacy(spec.removeprefix("spacy:"))
     path = Path(spec)
@@ -36,8 +36,8 @@ def tokenizer(spec: str, also: Sequence[str] = ()) -> Tokenizer:
         repository, _, revision = spec.partition("@")
         return _subwords(_from_hub(repository, revision or None))
     if path.name != spec:
-        raise EmbinitError(f"there is no file or folder {spec}, which was to be the tokenizer")
-    names = (*also, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+        raise EmbinitError(f"there is no tokenizer file or folder {spec}")
+    names = (*more_names, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
@@ -48,49 +48,49 @@ def _whitespace(lines: Iterable[str]) -> Iterator[list[str]]:
 def _spacy(language: str) -> Tokenizer:
     spacy = require("spacy", "spacy", f"the tokenizer spacy:{language}")
     try:
-        make = spacy.blank(language).tokenizer
+        split_line = spacy.blank(language).tokenizer
     except (ImportError, ValueError):
-        raise EmbinitError(f"spaCy has no tokenizer for language {language!r}; try en, de, fr, cs or xx") from None
-    return lambda lines: ([token.text for token in make(line)] for line in lines)
+        raise EmbinitError(f"spaCy has no tokenizer for the language {language!r}; try en, de, fr, cs or xx") from None
+    return lambda lines: ([token.text for token in split_line(line)] for line in lines)
 
 
 def subword(path: Path) -> Callable[[str], list[str]]:
-    """Return a function from text to pieces, without special tokens, for a tokenizer's file or folder."""
+    """Return a function from text to pieces, without special tokens, for the file or folder of a tokenizer."""
     split = _splitter(path)
     return lambda text: split([text])[0]
 
 
 def _subwords(path: Path) -> Tokenizer:
-    """Return a tokenizer that splits many lines at once, which the libraries do on all cores."""
+    """Return a tokenizer that splits batches of lines, which the libraries do on all cores."""
     split = _splitter(path)
 
     def tokenize(lines: Iterable[str]) -> Iterator[list[str]]:
-        stream = iter(lines)
-        while batch := list(islice(stream, _BATCH)):
+        remaining = iter(lines)
+        while batch := list(islice(remaining, _BATCH)):
             yield from split(batch)
 
     return tokenize
 
 
 def _splitter(path: Path) -> Splitter:
-    file = _file_of(path)
+    file = _tokenizer_file(path)
     return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _hugging_face(file)
 
 
-def _file_of(path: Path) -> Path:
-    """Return the file that splits text: this one, or a folder's tokenizer.json, vocab.txt or SentencePiece model."""
+def _tokenizer_file(path: Path) -> Path:
+    """Return the path itself, or a folder's tokenizer.json, vocab.txt or SentencePiece model."""
     if not path.is_dir():
         return path
     spm = sorted(entry.name for entry in path.iterdir() if entry.suffix in SENTENCEPIECE_ENDINGS)
     known = ("tokenizer.json", "vocab.txt", *SENTENCEPIECE_FILES)
-    inside = [path / name for name in (*known, *spm[:1]) if (path / name).is_file()]
-    if not inside:
-        raise EmbinitError(f"{path} holds no tokenizer.json, no vocab.txt and no SentencePiece model")
-    return inside[0]
+    files = [path / name for name in (*known, *spm[:1]) if (path / name).is_file()]
+    if not files:
+        raise EmbinitError(f"{path} has no tokenizer.json, no vocab.txt and no SentencePiece model")
+    return files[0]
 
 
 def _from_hub(repository: str, revision: str | None) -> Path:
-    """Return the file of a hub's model that splits text: tokenizer.json, or else its SentencePiece model."""
+    """Return the tokenizer.json of a model on the hub, or its SentencePiece model if it has none."""
     try:
         return download(repository, "tokenizer.json", revision, "model")
     except NoSuchFile as missing:
@@ -103,17 +103,18 @@ def _from_hub(repository: str, revision: str | None) -> Path:
 
 
 def _hugging_face(path: Path) -> Splitter:
-    loaded = _loaded(path)
-    # An encoding's own `tokens` would show unknown text as it is written.
-    pieces = {i: piece for piece, i in loaded.get_vocab(with_added_tokens=True).items()}
+    loaded = _load_tokenizer(path)
+    # Pieces come from the ids, because `Encoding.tokens` shows unknown text as it was written.
+    pieces = {piece_id: piece for piece, piece_id in loaded.get_vocab(with_added_tokens=True).items()}
 
     def split(lines: list[str]) -> list[list[str]]:
-        return [[pieces[i] for i in one.ids] for one in loaded.encode_batch(lines, add_special_tokens=False)]
+        encodings = loaded.encode_batch(lines, add_special_tokens=False)
+        return [[pieces[piece_id] for piece_id in encoding.ids] for encoding in encodings]
 
     return split
 
 
-def _loaded(path: Path) -> Any:
+def _load_tokenizer(path: Path) -> Any:
     library = require("tokenizers", "hf", "a sub-word tokenizer")
     try:
         if path.suffix == ".json":
@@ -125,38 +126,38 @@ def _loaded(path: Path) -> Any:
     except EmbinitError:
         raise
     except Exception as error:  # the library raises bare Exception
-        raise EmbinitError(f"{path} is no tokenizer that can be read: {error}") from None
+        raise EmbinitError(f"{path} cannot be read as a tokenizer: {error}") from None
 
 
 def _sentencepiece(path: Path) -> Splitter:
-    library = require("sentencepiece", "hf", f"splitting text by {path.name}")
+    library = require("sentencepiece", "hf", f"splitting text with {path.name}")
     try:
         loaded = library.SentencePieceProcessor(model_file=str(path))
-    except (OSError, RuntimeError):  # its message is a line of its own source code
-        raise EmbinitError(f"{path} is no SentencePiece model that can be read") from None
+    except (OSError, RuntimeError):  # the library's message is a line of its source code
+        raise EmbinitError(f"{path} cannot be read as a SentencePiece model") from None
     pieces = loaded.id_to_piece(list(range(loaded.get_piece_size())))
-    return lambda lines: [[pieces[i] for i in ids] for ids in loaded.encode(lines)]
+    return lambda lines: [[pieces[piece_id] for piece_id in ids] for ids in loaded.encode(lines)]
 
 
 def _wordpiece(path: Path) -> Any:
-    """Return BERT's tokenizer for a list of pieces; the library's own class insists on [CLS] and [SEP]."""
-    from tokenizers import Tokenizer as Made
+    """Return BERT's tokenizer for a list of pieces. The library's own class requires [CLS] and [SEP] in the list."""
+    import tokenizers
     from tokenizers import models, normalizers, pre_tokenizers
 
     if "[UNK]" not in path.read_text(encoding="utf-8").split("\n"):
-        raise EmbinitError(f"{path} is no WordPiece list: it has no [UNK]")
-    made = Made(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=_lowercases(path))
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return made
+        raise EmbinitError(f"{path} is not a WordPiece list: it has no [UNK]")
+    wordpiece = tokenizers.Tokenizer(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
+    wordpiece.normalizer = normalizers.BertNormalizer(lowercase=_lowercases(path))
+    wordpiece.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return wordpiece
 
 
 def _lowercases(path: Path) -> bool:
-    """Return what the folder's configuration says, and else whether the list has no capital letter."""
+    """Return `do_lower_case` of the folder's configuration; without it, whether the list has no capital letter."""
     config = path.with_name("tokenizer_config.json")
     if config.is_file():
-        said = read_map(config).get("do_lower_case")
-        if said is not None:
-            return bool(said)
+        do_lower_case = read_json_object(config).get("do_lower_case")
+        if do_lower_case is not None:
+            return bool(do_lower_case)
     lines = path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     return not any(line != line.lower() for line in lines if not line.startswith("["))

@@ -1,65 +1,66 @@
-"""Vocabularies from text, from files, from lists."""
+"""Vocabularies from text, files and lists."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from embinit.errors import EmbinitError
-from embinit.files import opened
+from embinit.files import open_unpacked
 from embinit.text.markers import looks_special, scheme_of
 from embinit.text.token_files import TokenTable, read_tokens, token_table
 from embinit.text.tokenizers import Tokenizer, subword
 from embinit.types import Vocabulary
 
-#: The paper's specials, in the order of PyTorch's tutorial (PAPER.md 3).
+#: The paper's special tokens, in the order of PyTorch's tutorial (PAPER.md 3).
 SPECIALS = ("<unk>", "<pad>", "<bos>", "<eos>")
 
 
 def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str = "a list") -> Vocabulary:
-    """Return a vocabulary of the given tokens, in their order; what looks special counts as special."""
+    """Return a vocabulary of these tokens in this order. Tokens that look special (`<pad>`) count as special."""
     listed = tuple(tokens)
-    others = [token for token in listed if not isinstance(token, str)]
-    if others:
-        raise EmbinitError(f"{origin} has {others[0]!r} ({type(others[0]).__name__}); tokens are texts")
+    not_strings = [token for token in listed if not isinstance(token, str)]
+    if not_strings:
+        raise EmbinitError(f"{origin} has {not_strings[0]!r} ({type(not_strings[0]).__name__}); tokens must be strings")
     repeated = [token for token, count in Counter(listed).items() if count > 1]
     if repeated:
-        how_many = f"{len(repeated)} repeated tokens, the first is" if len(repeated) > 1 else "a repeated token,"
-        raise EmbinitError(f"{origin} has {how_many} {repeated[0]!r}")
+        count = f"{len(repeated)} repeated tokens; the first is" if len(repeated) > 1 else "a repeated token:"
+        raise EmbinitError(f"{origin} has {count} {repeated[0]!r}")
     if not listed:
         raise EmbinitError(f"{origin} has no tokens")
     return Vocabulary(listed, None, frozenset(specials) | frozenset(filter(looks_special, listed)), origin)
 
 
-def as_vocabulary(given: Vocabulary | Sequence[str] | Path) -> Vocabulary:
-    """Return what a person gives as a vocabulary: one, a list of tokens, or the path of what `from_file` reads."""
-    if isinstance(given, Vocabulary):
-        return given
-    if isinstance(given, str | Path):
-        if not _exists(given):
+def as_vocabulary(tokens: Vocabulary | Sequence[str] | Path) -> Vocabulary:
+    """Return a vocabulary from a vocabulary, a list of tokens, or the path of a file that `from_file` reads."""
+    if isinstance(tokens, Vocabulary):
+        return tokens
+    if isinstance(tokens, str | Path):
+        if not _exists(tokens):
             raise EmbinitError(
-                f"a vocabulary is a list of tokens or a token file, and there is no file {str(given)[:80]!r}"
+                f"a vocabulary is a list of tokens or a token file, but there is no file {str(tokens)[:80]!r}"
             )
-        return from_file(Path(given))
-    if not isinstance(given, Iterable):
-        raise EmbinitError(f"a vocabulary is a list of tokens or a token file, not {type(given).__name__}")
-    return from_tokens(given)
+        return from_file(Path(tokens))
+    if not isinstance(tokens, Iterable):
+        raise EmbinitError(f"a vocabulary is a list of tokens or a token file, not {type(tokens).__name__}")
+    return from_tokens(tokens)
 
 
 def _exists(path: str | Path) -> bool:
     try:
         return Path(path).exists()
-    except (OSError, ValueError):  # a text that no file can be called
+    except (OSError, ValueError):  # the text cannot be a file name
         return False
 
 
 def from_file(path: Path) -> Vocabulary:
-    """Return the vocabulary of a token list, a tokenizer's file, or a checkpoint's folder, in id order.
+    """Return the vocabulary of a token list, of a tokenizer's file or of a checkpoint's folder, in id order.
 
-    Ids without a token become `<unused-ID>` specials, so that rows keep their place.
+    An id without a token becomes a special token `<unused-ID>`, so that each row keeps its place.
     """
     if not path.exists():
         raise EmbinitError(f"no such vocabulary: {path}")
@@ -71,21 +72,19 @@ def from_file(path: Path) -> Vocabulary:
 
 
 def from_table(table: TokenTable, origin: str) -> Vocabulary:
-    """Return a vocabulary in id order, with the tokenizer's own way of splitting a word where it has one."""
+    """Return a vocabulary in id order, with the tokenizer's split of words into pieces if the tokens are sub-words."""
     tokens = tuple(f"<unused-{i}>" if token is None else token for i, token in enumerate(table.tokens))
-    holes = frozenset(token for token, name in zip(tokens, table.tokens, strict=True) if name is None)
-    known = from_tokens(tokens, table.specials | holes, origin)
+    unused = frozenset(name for name, token in zip(tokens, table.tokens, strict=True) if token is None)
+    vocabulary = from_tokens(tokens, table.specials | unused, origin)
     split = None
     if table.tokenizer is not None and scheme_of(tokens) != "words":
         path = table.tokenizer
-        loaded: list[Callable[[str], list[str]]] = []
+        load_split = cache(lambda: subword(path))  # the tokenizer is loaded when the first word is split
 
         def split(word: str) -> list[str]:
-            if not loaded:
-                loaded.append(subword(path))
-            return loaded[0](word)
+            return load_split()(word)
 
-    return Vocabulary(known.tokens, None, known.specials, origin, split)
+    return Vocabulary(vocabulary.tokens, None, vocabulary.specials, origin, split)
 
 
 def from_text(
@@ -97,7 +96,33 @@ def from_text(
     specials: Sequence[str] = SPECIALS,
     origin: str = "text",
 ) -> Vocabulary:
-    """Return the tokens seen at least `min_count` times, commonest first, after the specials (PAPER.md 3)."""
+    """Return the special tokens, then all tokens that occur at least `min_count` times, most frequent first (PAPER.md 3).
+
+    Parameters
+    ----------
+    lines
+        Lines of text.
+    tokenize
+        A function from lines to lists of tokens, for example `tokenizer("spacy:en")`.
+    lower
+        Whether to lower-case the text first.
+    min_count
+        The number of occurrences below which a token is left out.
+    specials
+        Special tokens, which come first.
+    origin
+        The name of the text in messages.
+
+    Returns
+    -------
+    Vocabulary
+        The tokens with their counts.
+
+    Raises
+    ------
+    EmbinitError
+        If no token occurs often enough.
+    """
     counts: Counter[str] = Counter()
     for tokens in tokenize(line.lower() if lower else line for line in lines):
         counts.update(tokens)
@@ -105,7 +130,7 @@ def from_text(
         counts.pop(special, None)
     kept = sorted((token for token, count in counts.items() if count >= min_count), key=lambda t: (-counts[t], t))
     if not kept:
-        raise EmbinitError(f"{origin} has no token that is seen {min_count} times or more")
+        raise EmbinitError(f"{origin} has no token that occurs {min_count} times or more")
     listed = (*specials, *kept)
     return Vocabulary(
         listed,
@@ -116,15 +141,15 @@ def from_text(
 
 
 def read_lines(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield the lines of text files, plain or compressed; an error names the first line that is no UTF-8."""
+    """Yield the lines of text files, plain or compressed. An error names the first line that is not UTF-8."""
     for path in paths:
         if path.is_dir():
             raise EmbinitError(f"{path} is a folder; give the text files in it")
         if not path.is_file():
             raise EmbinitError(f"no such text file: {path}")
-        with opened(path) as stream:
+        with open_unpacked(path) as stream:
             for number, line in enumerate(stream, 1):
                 try:
                     yield line.decode("utf-8").rstrip("\r\n")
                 except UnicodeDecodeError:
-                    raise EmbinitError(f"{path}, line {number}: not UTF-8; convert the file first") from None
+                    raise EmbinitError(f"{path}, line {number} is not UTF-8; convert the file first") from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import EmbinitError, NotHere
+from embinit.errors import EmbinitError, Unavailable
 from embinit.experiments.definition.blocks import architecture
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.reader import said
@@ -67,7 +67,7 @@ class _Resolver:
         if not missing:
             try:
                 runs = [planned for run in block.runs if (planned := self._planned(run, block.name)) is not None]
-            except NotHere as error:
+            except Unavailable as error:
                 missing = f"cannot be prepared here: {error}"
             except EmbinitError as error:
                 missing = f"cannot be prepared: {error}"

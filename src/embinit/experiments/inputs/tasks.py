@@ -12,7 +12,7 @@ from embinit.corpora import generated
 from embinit.corpora.examples import Corpus
 from embinit.corpora.tasks import read_corpus, read_hub, tasks
 from embinit.corpora.user import read_files
-from embinit.errors import EmbinitError, NotHere, closest
+from embinit.errors import EmbinitError, Unavailable, closest
 from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import TaskSettings
 from embinit.experiments.inputs.cache import listing, remembered
@@ -40,7 +40,7 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
     folder = None if task.name.startswith("captions") or task.path == "hub" else data_at(task, where)
     specs = tokenizers_at(task.tokenizer, where, beside)
     if specs is None:
-        raise NotHere(f"there is no tokenizer {task.tokenizer}")
+        raise Unavailable(f"there is no tokenizer {task.tokenizer}")
     others = [data_at(TaskSettings(also.partition(":")[0]), where) for also in task.also]
     files = [listing(path) for path in (folder, *specs, *others)]
     about = [_decisive(task), files]
@@ -66,7 +66,7 @@ def training_texts(name: str, language: str, where: Places) -> list[str]:
         pair = f"{language}-{other}"
     corpus = _corpus(replace(data, pair=pair), data_at(data, where))
     if "train" not in corpus.splits:
-        raise NotHere(f"{name} has no training rows here")
+        raise Unavailable(f"{name} has no training rows here")
     if language not in corpus.languages:
         raise EmbinitError(f"{name} has no {language!r}{closest(language, corpus.languages)}")
     rows = corpus.splits["train"]
@@ -85,7 +85,7 @@ def _corpus(task: TaskSettings, folder: Path | None) -> Corpus:
     if task.path == "hub":
         return read_hub(task.name, hub.download, task.pair)
     if folder is None:
-        raise NotHere(f"{task.name} needs a folder of data: --data or EMBINIT_DATA")
+        raise Unavailable(f"{task.name} needs a folder of data: --data or EMBINIT_DATA")
     if task.name != "files":
         return read_corpus(task.name, folder, task.pair)
     corpus = read_files(folder, task.pair)

@@ -11,7 +11,7 @@ from typing import Any
 
 from embinit.alignment import Matching, align
 from embinit.corpora import captions
-from embinit.errors import EmbinitError, NotHere
+from embinit.errors import EmbinitError, Unavailable
 from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
 from embinit.experiments.inputs.cache import listing, remembered
 from embinit.experiments.inputs.locations import Places, data_at, vectors_at
@@ -63,7 +63,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
     if source.glove is None:
         found = vectors_at(str(source.path), where, beside)
         if found is None:
-            raise NotHere(f"{source.name}: there is no {source.path}")
+            raise Unavailable(f"{source.name}: there is no {source.path}")
         return found
     settings = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
 
