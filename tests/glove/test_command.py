@@ -81,7 +81,7 @@ def test_left_only_counts_half(text: Path, tmp_path: Path) -> None:
         (["{text}", "--min-count", "100000"], "text.txt.gz has no word that is seen 100000 times or more"),
         (["{folder}/empty"], "empty is empty: there is no word in it"),
         (["{folder}/none.txt"], "no such text file: "),
-        (["{folder}/latin"], "latin, line 2: not UTF-8"),
+        (["{folder}/latin"], "latin, line 2"),
         (["{text}", "--tokenizer", "whitespaces"], "unknown tokenizer 'whitespaces'; did you mean 'whitespace'?"),
         (["{text}", "-o", "{folder}"], "is a folder; give the name of a file"),
         (["{text}", "-o", "{folder}/empty/v.txt"], "cannot write "),
