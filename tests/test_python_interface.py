@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[Callable[[Path, Aligned], object], str]] = {
     ),
     "a seed for a generator": (
         lambda _, aligned: embinit.recipe("pretrained")(aligned, 0),  # type: ignore[arg-type]
-        'a recipe draws from a generator, not from 0: embinit.stream(0, "matrix")',
+        'a recipe takes a random generator, not 0; give embinit.stream(0, "matrix")',
     ),
     "no recipe": (lambda *_: embinit.recipe(5), "unknown recipe '5'"),  # type: ignore[arg-type]
     "no matrix": (

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embinit.errors import EmbinitError
 from embinit.hosts import host
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import Recipe, Step, named, recipe
+from embinit.recipes.recipe import Recipe, Step, named_recipes, recipe
 from embinit.seeds import stream
 from embinit.types import Aligned, Matrix
+from tests.refusal import refused
 
 
 def made(spec: str, aligned: Aligned, seed: int = 0, fill: str | None = None, model: str = "tutorial") -> Matrix:
@@ -74,7 +74,7 @@ def test_scale_to_a_ratio_of_the_positions(aligned: Aligned) -> None:
     assert matrix.std() * math.sqrt(24) / math.sqrt(0.5) == pytest.approx(0.4, rel=1e-4)
     learned = made("pretrained | scale ratio=0.5", aligned, model="bert")[aligned.found]
     assert learned.std() == pytest.approx(0.5 * 0.02, rel=1e-4)
-    with pytest.raises(EmbinitError, match="llama does not"):
+    with refused("llama", "rotary", "std= or to="):
         made("pretrained | scale ratio=0.4", aligned, model="llama")
 
 
@@ -148,7 +148,7 @@ def test_free_keeps_the_length_of_rows_at_one_scale(aligned: Aligned) -> None:
 
 def test_free_needs_dimensions_that_are_there(aligned: Aligned) -> None:
     for dims in (-1, 24):
-        with pytest.raises(EmbinitError, match=f"free dims={dims}: from 0 to 23 of the 24 dimensions"):
+        with refused(f"free dims={dims}", "0 to 23"):
             made(f"pretrained | free dims={dims}", aligned)
 
 
@@ -217,11 +217,11 @@ def test_text_toml_and_python_are_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["scale ratio=-1", "scale ratio=0", "scale std=-0.5"])
 def test_a_size_to_scale_to_is_positive_and_the_error_names_the_parameter(step: str, aligned: Aligned) -> None:
-    with pytest.raises(EmbinitError, match=rf"{step}(\.0)?; a positive number is needed"):
+    with refused(step, "positive"):
         recipe(f"pretrained | {step}")(aligned, stream(0, "matrix"))
 
 
-@pytest.mark.parametrize("name", named())
+@pytest.mark.parametrize("name", named_recipes())
 def test_a_recipe_written_out_is_the_same_recipe(name: str) -> None:
     assert recipe(str(recipe(name))).steps == recipe(name).steps
 
@@ -234,22 +234,21 @@ def test_a_recipe_written_out_is_the_same_recipe(name: str) -> None:
         ("pretrained | scale ration=1", "scale: unknown parameter 'ration'; did you mean 'ratio'"),
         ("pretrained | scale ratio=big", "scale ratio=big: expected a number"),
         ("pretrained | scale ratio=nan", "scale ratio=nan: expected a number"),
-        ("pretrained | scale to=xaver", "scale to=xaver: unknown; did you mean 'xavier'"),
+        ("pretrained | scale to=xaver", "scale to=xaver: unknown value; did you mean 'xavier'"),
         ("pretrained | pca", "pca needs keep="),
         ("pretrained | pca keep=2.5", "expected a whole number"),
         ("center | pretrained", "center cannot come first; begin with one of pretrained"),
         ("pretrained | xavier", "xavier must come first"),
         ("pretrained | | center", "has an empty step"),
-        ("pretrained | center x", "'x' is no parameter; write NAME=VALUE"),
-        ("", "the recipe is empty; one of bert, inverse_sqrt_d, normal, pretrained, "),
-        ("noisy", "unknown recipe 'noisy'; one of bert, "),
+        ("pretrained | center x", "'x' is not a parameter; write NAME=VALUE"),
+        ("", "the recipe is empty; choose one of bert, inverse_sqrt_d, normal, pretrained, "),
+        ("noisy", "unknown recipe 'noisy'; choose one of bert, "),
         ("nowhere.toml::x", "cannot read nowhere.toml"),
     ],
 )
 def test_wrong_recipes_are_told_what_would_be_right(spec: str, sentence: str) -> None:
-    with pytest.raises(EmbinitError) as caught:
+    with refused(sentence):
         recipe(spec)
-    assert sentence in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -266,22 +265,21 @@ def test_wrong_recipes_are_told_what_would_be_right(spec: str, sentence: str) ->
 def test_wrong_toml_is_told_what_would_be_right(content: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(content)
-    with pytest.raises(EmbinitError) as caught:
+    with refused(sentence):
         recipe(f"{file}::a")
-    assert sentence in str(caught.value)
 
 
 def test_scale_needs_one_target(aligned: Aligned) -> None:
     for spec in ("pretrained | scale", "pretrained | scale std=1 ratio=1"):
-        with pytest.raises(EmbinitError, match="exactly one of"):
+        with refused("to=, std= and ratio="):
             made(spec, aligned)
-    with pytest.raises(EmbinitError, match="a positive number is needed"):
+    with refused("std=0", "positive"):
         made("pretrained | scale std=0", aligned)
 
 
 def test_nothing_found_is_an_error_for_recipes_that_need_rows(aligned: Aligned) -> None:
     nothing = replace(aligned, found=np.zeros(len(aligned), dtype=bool))
     for spec in ("pretrained", "pretrained_xavier", "xavier_pretrained"):
-        with pytest.raises(EmbinitError, match="no token of the vocabulary was found"):
+        with refused(aligned.origin.source):
             made(spec, nothing)
     assert made("xavier", nothing).shape == (404, 24)

@@ -15,27 +15,32 @@ def command(json: shared.Json = False) -> None:
     from embinit.cli.console import console, print_json, table
     from embinit.hosts import host, host_names
     from embinit.recipes.fills import FILLS
-    from embinit.recipes.recipe import named
+    from embinit.recipes.recipe import named_recipes
     from embinit.recipes.steps import STEPS
 
     fills = {name: (function.__doc__ or "").partition("\n")[0] for name, function in FILLS.items()}
     if json:
         steps = {
-            name: {"about": kind.about, "first": kind.base, "parameters": list(kind.parameters)}
+            name: {"about": kind.about, "first": kind.first, "parameters": list(kind.parameters)}
             for name, kind in STEPS.items()
         }
         print_json(
-            {"recipes": named(), "steps": steps, "fills": fills, "models": {n: host(n).about for n in host_names()}}
+            {
+                "recipes": named_recipes(),
+                "steps": steps,
+                "fills": fills,
+                "models": {n: host(n).about for n in host_names()},
+            }
         )
         return
     screen = console()
     made = table("recipe", "what it makes", "paper", right_from=9)
-    for name, values in named().items():
+    for name, values in named_recipes().items():
         made.add_row(name, values["about"], values.get("paper", ""))
     screen.print(made)
     made = table("step", "what it does", right_from=9)
     for name, kind in STEPS.items():
-        if not kind.base:
+        if not kind.first:
             made.add_row(" ".join([name, *(f"{key}=" for key in kind.parameters)]), kind.about)
     screen.print()
     screen.print(made)

@@ -17,7 +17,7 @@ from embinit.diagnosis.verdict import Verdict, as_dict, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host as known_host
 from embinit.positions import sinusoidal
-from embinit.recipes.recipe import Recipe, named
+from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
 from embinit.types import Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
@@ -116,7 +116,7 @@ def diagnose(
     opinion = verdict(basis)
     if str(chosen) != "pretrained":
         # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
-        opinion = opinion.of(chosen.name if chosen.name in named() else str(chosen))
+        opinion = opinion.of(chosen.name if chosen.name in named_recipes() else str(chosen))
     after = None
     if absorbed is not None and str(recipe_of(opinion.recipe)) != str(chosen) and aligned.found.any():
         better = recipe_of(opinion.recipe)(aligned, stream(seed, "matrix"), host)

@@ -1,1 +1,1 @@
-"""Recipes: how aligned vectors become the matrix that training starts from."""
+"""Recipes: from aligned vectors to the matrix that training starts from."""

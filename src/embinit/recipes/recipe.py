@@ -1,4 +1,4 @@
-"""A recipe: steps in a row and a fill, from a name, a line of text, TOML or Python."""
+"""Recipes: a sequence of steps and a fill, from a name, a text, a TOML file or Python."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError, closest
-from embinit.hosts import host as known_host
+from embinit.hosts import host as find_host
 from embinit.recipes.fills import FILLS
-from embinit.recipes.steps import COUNTS, STEPS, Context, check_count, checked
+from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
 from embinit.types import Aligned, Host, Matrix, check_aligned
 
 
@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps and a fill; calling it makes the matrix. Equal recipes, seeds and inputs give equal bits."""
+    """Steps and a fill. A call makes the matrix; equal recipes, seeds and inputs give equal bits."""
 
     name: str
     steps: tuple[Step, ...]
@@ -43,28 +43,30 @@ class Recipe:
         if not isinstance(self.fill, str) or self.fill not in FILLS:
             raise EmbinitError(f"unknown fill {self.fill!r}{closest(str(self.fill), FILLS)}")
         for place, step in enumerate(self.steps):
-            checked(step.name, dict(step.parameters))
-            if STEPS[step.name].base != (place == 0):
-                bases = ", ".join(name for name, kind in STEPS.items() if kind.base)
-                where = "must come first" if place else f"cannot come first; begin with one of {bases}"
-                raise EmbinitError(f"recipe {self.name!r}: {step.name} {where}")
+            parse_parameters(step.name, dict(step.parameters))
+            if STEPS[step.name].first != (place == 0):
+                first_steps = ", ".join(name for name, kind in STEPS.items() if kind.first)
+                rule = "must come first" if place else f"cannot come first; begin with one of {first_steps}"
+                raise EmbinitError(f"recipe {self.name!r}: {step.name} {rule}")
         names = [step.name for step in self.steps]
         for name in names[names.index("free") + 1 :] if "free" in names else ():
             if not STEPS[name].keeps_zeros:
-                others = " and ".join(name for name, kind in STEPS.items() if kind.keeps_zeros)
-                raise EmbinitError(f"recipe {self.name!r}: {name} must come before free; after it, only {others}")
+                allowed = " and ".join(name for name, kind in STEPS.items() if kind.keeps_zeros)
+                raise EmbinitError(
+                    f"recipe {self.name!r}: {name} must come before free; only {allowed} may come after it"
+                )
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.steps))
 
     @property
     def uses_source(self) -> bool:
-        """Return whether the matrix holds the source's rows, and not random ones."""
+        """Return whether the matrix holds rows of the source; otherwise all rows are random."""
         return self.steps[0].name == "pretrained"
 
     @property
     def keeps_meaning(self) -> bool:
-        """Return whether each token has the source's own row, and not a random one or another token's.
+        """Return whether each found token has its own row of the source, not a random row or that of another token.
 
         >>> recipe("pretrained | shuffle axes=columns").keeps_meaning, recipe("pretrained_shuffled").keeps_meaning
         (True, False)
@@ -73,54 +75,79 @@ class Recipe:
         return self.uses_source and all(axis == "columns" for axis in axes)
 
     @property
-    def freed(self) -> int:
-        """Return how many of the last columns are left to positions: zeros in every row."""
-        return sum(checked(step.name, dict(step.parameters))["dims"] for step in self.steps if step.name == "free")
+    def free_columns(self) -> int:
+        """Return the number of columns at the end that hold zeros in all rows, for positions."""
+        return sum(
+            parse_parameters(step.name, dict(step.parameters))["dims"] for step in self.steps if step.name == "free"
+        )
 
     def check(self, dim: int | None) -> None:
-        """Raise where a step cannot be taken in so many dimensions, before there are rows; None: they are not known yet."""
+        """Raise EmbinitError if a step does not fit this dimension; None if the dimension is not known yet."""
         for step in self.steps:
-            parameter = COUNTS[step.name][0] if step.name in COUNTS else ""
+            parameter = DIMENSION_COUNTS[step.name][0] if step.name in DIMENSION_COUNTS else ""
             count = dict(step.parameters).get(parameter)
             if count is not None:
-                check_count(step.name, checked(step.name, {parameter: count})[parameter], dim)
+                check_count(step.name, parse_parameters(step.name, {parameter: count})[parameter], dim)
 
     def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str | Path = "tutorial") -> Matrix:
-        """Return the matrix, a row for each token of the vocabulary."""
+        """Return the matrix, with a row for each token of the vocabulary.
+
+        Parameters
+        ----------
+        aligned
+            The rows of a source in vocabulary order, from `align`.
+        rng
+            The generator that random steps and the fill draw from.
+        host
+            The model that the matrix is made for: a host, its name, or the folder of a checkpoint.
+
+        Returns
+        -------
+        Matrix
+            float32 numbers of shape (tokens, dimensions).
+
+        Raises
+        ------
+        EmbinitError
+            If no token was found, or a step does not fit the rows or the host.
+
+        Examples
+        --------
+        >>> recipe("pretrained_xavier")(aligned, embinit.stream(0, "matrix"))       # doctest: +SKIP
+        """
         check_aligned(aligned, "a recipe")
         if not isinstance(rng, np.random.Generator):
-            raise EmbinitError(f'a recipe draws from a generator, not from {rng!r}: embinit.stream(0, "matrix")')
-        host = host if isinstance(host, Host) else known_host(host)
-        # A stream of its own for each: what one draws does not depend on what another drew.
-        filling, *streams = rng.spawn(len(self.steps) + 1)
+            raise EmbinitError(f'a recipe takes a random generator, not {rng!r}; give embinit.stream(0, "matrix")')
+        host = host if isinstance(host, Host) else find_host(host)
+        # Each step has a stream of its own, so that its draws do not depend on those of other steps.
+        fill_rng, *step_rngs = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None
-        for step, stream in zip(self.steps, streams, strict=True):
+        for step, step_rng in zip(self.steps, step_rngs, strict=True):
             kind = STEPS[step.name]
-            context = Context(aligned, host, stream)
-            values = checked(step.name, dict(step.parameters))
+            context = Context(aligned, host, step_rng)
+            values = parse_parameters(step.name, dict(step.parameters))
             rows = kind.function(context, **values) if rows is None else kind.function(rows, context, **values)
             if not np.isfinite(rows).all():
-                raise EmbinitError(f"recipe {self} gave numbers that are NaN or infinite: {step.name}")
+                raise EmbinitError(f"recipe {self}: the step {step.name} gave NaN or infinite numbers")
         assert rows is not None
         if not self.uses_source or aligned.found.all():
             return rows
         matrix = np.zeros((len(aligned), rows.shape[1]), dtype=np.float32)
         matrix[aligned.found] = rows
-        # A fill sees, and fills, the columns that are used: its rows are then as wide there, and as long, as the found.
-        used = rows.shape[1] - self.freed
-        filled = FILLS[self.fill](rows[:, :used], aligned.vocabulary, aligned.found, filling)
-        matrix[~aligned.found, :used] = filled
+        # The fill sees and fills only the used columns, so that its rows have the σ and the length of the found rows.
+        used = rows.shape[1] - self.free_columns
+        matrix[~aligned.found, :used] = FILLS[self.fill](rows[:, :used], aligned.vocabulary, aligned.found, fill_rng)
         return matrix
 
 
 @cache
-def named() -> dict[str, dict[str, str]]:
-    """Return the recipes known by name, with what they are and where the paper has them."""
+def named_recipes() -> dict[str, dict[str, str]]:
+    """Return the steps, the description and the place in the paper of each recipe that has a name."""
     return tomllib.loads(resources.files("embinit.recipes").joinpath("named.toml").read_text("utf-8"))
 
 
 def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
-    """Return the recipe that a text means: a name, steps (`pretrained | center | scale ratio=0.4`), or `FILE.toml::NAME`.
+    """Return the recipe of a text: a name, steps (`pretrained | center | scale ratio=0.4`), or `FILE.toml::NAME`.
 
     >>> str(recipe("pretrained_xavier"))
     'pretrained | center | scale to=xavier'
@@ -129,18 +156,20 @@ def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
         return spec if fill is None else Recipe(spec.name, spec.steps, fill)
     text = str(spec).strip()
     if not text:
-        raise EmbinitError(f"the recipe is empty{closest(text, named())}, or steps such as 'pretrained | center'")
-    if text in named():
-        return Recipe(text, _steps(named()[text]["steps"]), fill or "target")
+        raise EmbinitError(
+            f"the recipe is empty{closest(text, named_recipes())}, or write steps: 'pretrained | center'"
+        )
+    if text in named_recipes():
+        return Recipe(text, _parse_steps(named_recipes()[text]["steps"]), fill or "target")
     if text.partition("::")[0].endswith(".toml"):
-        return from_toml(text, fill)
+        return read_recipe(text, fill)
     if "|" not in text and text.partition(" ")[0] not in STEPS:
-        raise EmbinitError(f"unknown recipe {text!r}{closest(text, named())}")
-    return Recipe(text, _steps(text), fill or "target")
+        raise EmbinitError(f"unknown recipe {text!r}{closest(text, named_recipes())}")
+    return Recipe(text, _parse_steps(text), fill or "target")
 
 
-def from_toml(spec: str, fill: str | None = None) -> Recipe:
-    """Return a recipe of a TOML file: `[mine]`, `steps = ["pretrained", {scale = {ratio = 0.4}}]`, `fill = "mean"`."""
+def read_recipe(spec: str, fill: str | None = None) -> Recipe:
+    """Return a recipe from a TOML file: `[mine]`, `steps = ["pretrained", {scale = {ratio = 0.4}}]`, `fill = "mean"`."""
     file, _, name = spec.partition("::")
     try:
         content = tomllib.loads(Path(file).read_text("utf-8"))
@@ -154,32 +183,32 @@ def from_toml(spec: str, fill: str | None = None) -> Recipe:
     if not name and len(tables) == 1:
         name = next(iter(tables))
     if name not in tables:
-        raise EmbinitError(f"{file} has no recipe {name!r}{closest(name, tables)}; give {file}::NAME")
+        raise EmbinitError(f"{file} has no recipe {name!r}{closest(name, tables)}; write {file}::NAME")
     table = tables[name]
     for key in table:
         if key not in ("steps", "fill", "about"):
             raise EmbinitError(f"{file}, {name}: unknown key {key!r}{closest(key, ('steps', 'fill', 'about'))}")
-    steps = table.get("steps")
-    if isinstance(steps, str):
-        parsed = _steps(steps)
-    elif isinstance(steps, list) and steps:
-        parsed = tuple(step for part in steps for step in _steps_of(part, f"{file}, {name}"))
+    content_of_steps = table.get("steps")
+    if isinstance(content_of_steps, str):
+        steps = _parse_steps(content_of_steps)
+    elif isinstance(content_of_steps, list) and content_of_steps:
+        steps = tuple(step for part in content_of_steps for step in _parse_toml_steps(part, f"{file}, {name}"))
     else:
         raise EmbinitError(f"{file}, {name}: steps must be a text or a list")
-    return Recipe(name, parsed, fill or table.get("fill", "target"))
+    return Recipe(name, steps, fill or table.get("fill", "target"))
 
 
-def _steps_of(part: Any, where: str) -> tuple[Step, ...]:
+def _parse_toml_steps(part: Any, place: str) -> tuple[Step, ...]:
     if isinstance(part, str):
-        return _steps(part)
+        return _parse_steps(part)
     if isinstance(part, dict) and len(part) == 1:
         ((name, values),) = part.items()
         if isinstance(values, dict):
-            return (Step(name, tuple(checked(name, values).items())),)
-    raise EmbinitError(f"{where}: a step is a name or {{name = {{parameter = value}}}}, not {part!r}")
+            return (Step(name, tuple(parse_parameters(name, values).items())),)
+    raise EmbinitError(f"{place}: a step is a name or {{name = {{parameter = value}}}}, not {part!r}")
 
 
-def _steps(text: str) -> tuple[Step, ...]:
+def _parse_steps(text: str) -> tuple[Step, ...]:
     steps = []
     for part in text.split("|"):
         name, *pairs = part.split() or [""]
@@ -189,7 +218,7 @@ def _steps(text: str) -> tuple[Step, ...]:
         for pair in pairs:
             key, equals, value = pair.partition("=")
             if not equals:
-                raise EmbinitError(f"recipe {text!r}: {pair!r} is no parameter; write NAME=VALUE")
+                raise EmbinitError(f"recipe {text!r}: {pair!r} is not a parameter; write NAME=VALUE")
             values[key] = value
-        steps.append(Step(name, tuple(checked(name, values).items())))
+        steps.append(Step(name, tuple(parse_parameters(name, values).items())))
     return tuple(steps)

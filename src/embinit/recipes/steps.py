@@ -1,4 +1,4 @@
-"""The steps that recipes are made of. Each takes the found rows and gives new ones; none changes what it was given."""
+"""The steps of recipes. A step takes the found rows and returns new rows; it never changes its input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Moments = Literal["global", "dimension"]
 
 @dataclass(frozen=True)
 class Context:
-    """What a step may know beside the rows: the alignment, the model, and its own generator."""
+    """The inputs of a step besides the rows: the alignment, the host, and a generator of its own."""
 
     aligned: Aligned
     host: Host
@@ -27,7 +27,7 @@ class Context:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Return rows and dimensions of the whole matrix, missing rows included: Xavier's N and D."""
+        """Return the rows and dimensions of the complete matrix, with missing rows: Xavier's N and D."""
         return len(self.aligned), self.aligned.dim
 
 
@@ -40,77 +40,82 @@ class StepKind:
 
     name: str
     function: StepFunction
-    #: it makes rows of its own and so stands first
-    base: bool
-    #: columns of zeros stay zeros, so it may follow `free`
+    #: the step takes no rows, so it comes first in a recipe
+    first: bool
+    #: columns of zeros stay zeros, so the step may follow `free`
     keeps_zeros: bool
     about: str
     parameters: dict[str, inspect.Parameter]
 
 
 STEPS: dict[str, StepKind] = {}
-#: Parameters that count dimensions: step -> parameter, the fewest, and how many of all dimensions it must leave.
-COUNTS = {"all_but_the_top": ("top", 0, 1), "pca": ("keep", 1, 0), "free": ("dims", 0, 1)}
+#: Parameters that count dimensions: step -> parameter, its smallest value, and the dimensions that must remain.
+DIMENSION_COUNTS = {"all_but_the_top": ("top", 0, 1), "pca": ("keep", 1, 0), "free": ("dims", 0, 1)}
 
 
-def step(*, base: bool = False, keeps_zeros: bool = False) -> Callable[[StepFunction], StepFunction]:
+def step(*, first: bool = False, keeps_zeros: bool = False) -> Callable[[StepFunction], StepFunction]:
     """Register a step under its function's name; the docstring's first line is its description."""
 
     def register(function: StepFunction) -> StepFunction:
         about = (function.__doc__ or "").partition("\n")[0].rstrip(".")
         signature = inspect.signature(function, eval_str=True).parameters
         parameters = {name: parameter for name, parameter in signature.items() if name not in ("rows", "context")}
-        STEPS[function.__name__] = StepKind(function.__name__, function, base, keeps_zeros, about, parameters)
+        STEPS[function.__name__] = StepKind(function.__name__, function, first, keeps_zeros, about, parameters)
         return function
 
     return register
 
 
-# ---------------------------------------------------------------- first steps: where rows come from
+# ---------------------------------------------------------------- first steps
 
 
-@step(base=True)
+@step(first=True)
 def pretrained(context: Context) -> Matrix:
     """The source's rows as they are (Sec. 3.2, 3.3)."""
-    if not context.aligned.found.any():
-        raise EmbinitError(f"no token of the vocabulary was found in {context.aligned.origin.source}")
+    check_found(context.aligned)
     return context.aligned.rows.copy()
 
 
-@step(base=True)
+@step(first=True)
 def xavier(context: Context) -> Matrix:
     """Uniform between ±√(6/(N+D)) (Sec. 3.1)."""
     return _uniform(context, math.sqrt(3) * xavier_std(*context.size))
 
 
-@step(base=True)
+@step(first=True)
 def normal(context: Context, std: float = 0.02) -> Matrix:
     """Normal with the given σ."""
     return _normal(context, std)
 
 
-@step(base=True)
+@step(first=True)
 def uniform(context: Context, bound: float = 0.1) -> Matrix:
     """Uniform between ±bound."""
     return _uniform(context, bound)
 
 
-@step(base=True)
+@step(first=True)
 def inverse_sqrt_d(context: Context) -> Matrix:
     """Normal with σ = 1/√D (fairseq, Marian)."""
     return _normal(context, 1 / math.sqrt(context.size[1]))
 
 
-@step(base=True)
+@step(first=True)
 def bert(context: Context) -> Matrix:
     """Normal with σ = 0.02 (BERT, GPT-2, Llama)."""
     return _normal(context, 0.02)
 
 
-@step(base=True)
+@step(first=True)
 def torch(context: Context) -> Matrix:
-    """Normal with σ = 1, as nn.Embedding draws it."""
+    """Normal with σ = 1, as in nn.Embedding."""
     return _normal(context, 1.0)
+
+
+def check_found(aligned: Aligned) -> None:
+    """Raise EmbinitError if the source has no token of the vocabulary."""
+    if not aligned.found.any():
+        raise EmbinitError(f"no token of the vocabulary was found in {aligned.origin.source}")
 
 
 def _uniform(context: Context, bound: float) -> Matrix:
@@ -121,12 +126,12 @@ def _normal(context: Context, std: float) -> Matrix:
     return as_matrix(std * context.rng.standard_normal(context.size))
 
 
-# ---------------------------------------------------------------- later steps: what becomes of them
+# ---------------------------------------------------------------- later steps
 
 
 @step()
 def center(rows: Matrix, context: Context, mean: Moments = "global") -> Matrix:
-    """Subtract the mean: one number (Eq. 1), or one for each dimension."""
+    """Subtract the mean: of all numbers (Eq. 1), or of each dimension."""
     return as_matrix(rows - _mean(rows, mean))
 
 
@@ -138,18 +143,18 @@ def scale(
     std: float | None = None,
     ratio: float | None = None,
 ) -> Matrix:
-    """Multiply to a σ: `to=xavier` (Eq. 1), `to=inverse_sqrt_d`, `to=host`, `std=`, or `ratio=` of the positions' rms."""
+    """Scale to a σ: `to=xavier` (Eq. 1), `to=inverse_sqrt_d`, `to=host`, `std=`, or `ratio=` of the positions' rms."""
     if sum(value is not None for value in (to, std, ratio)) != 1:
-        raise EmbinitError("scale needs exactly one of to=, std=, ratio=")
+        raise EmbinitError("scale needs exactly one of to=, std= and ratio=")
     for name, value in (("std", std), ("ratio", ratio)):
         if value is not None and not value > 0:
-            raise EmbinitError(f"scale {name}={value}; a positive number is needed")
+            raise EmbinitError(f"scale {name}={value}: the value must be positive")
     count, dim = context.size
     if ratio is not None:
         if not context.host.adds_positions:
             raise EmbinitError(
-                f"scale ratio= needs a model that adds positions to its rows; {context.host.name} does not "
-                f"({context.host.positions}); use std= or to="
+                f"scale ratio= needs a model that adds positions to its rows, but {context.host.name} does not "
+                f"({context.host.positions} positions); use std= or to="
             )
         std = ratio * context.host.position_rms / context.host.multiplier(dim)
     elif to == "xavier":
@@ -160,16 +165,16 @@ def scale(
         std = context.host.initial_std(count, dim)
     assert std is not None
     if not std > 0:
-        raise EmbinitError(f"scale to σ = {std}; a positive number is needed")
-    have = float(rows.std(dtype=np.float64))
-    if have == 0:
-        raise EmbinitError("scale: all numbers are equal, so there is no σ to scale")
-    return as_matrix(rows * (std / have))
+        raise EmbinitError(f"scale to σ = {std}: the value must be positive")
+    current = float(rows.std(dtype=np.float64))
+    if current == 0:
+        raise EmbinitError("scale: all numbers are equal, so their σ is 0")
+    return as_matrix(rows * (std / current))
 
 
 @step()
 def shuffle(rows: Matrix, context: Context, axes: Axes = "rows+columns") -> Matrix:
-    """Permute rows, columns, both (Sec. 3.4), or every element: the distribution stays, the meaning goes."""
+    """Permute rows, columns, both (Sec. 3.4) or all elements: keeps the distribution and removes the meaning."""
     if axes == "elements":
         return context.rng.permutation(rows.ravel()).reshape(rows.shape)
     if "rows" in axes:
@@ -181,12 +186,13 @@ def shuffle(rows: Matrix, context: Context, axes: Axes = "rows+columns") -> Matr
 
 @step()
 def match(rows: Matrix, context: Context, moments: Moments = "global") -> Matrix:
-    """Take on mean and σ of the source's rows (Eq. 4), over all numbers or dimension by dimension."""
+    """Shift and scale to the mean and σ of the source's rows (Eq. 4), of all numbers or of each dimension."""
+    check_found(context.aligned)
     source = context.aligned.rows
-    if not len(source):
-        raise EmbinitError(f"no token of the vocabulary was found in {context.aligned.origin.source}")
     if moments == "dimension" and rows.shape[1] != source.shape[1]:
-        raise EmbinitError(f"match moments=dimension: {rows.shape[1]} dimensions, the source has {source.shape[1]}")
+        raise EmbinitError(
+            f"match moments=dimension: the rows have {rows.shape[1]} dimensions, the source has {source.shape[1]}"
+        )
     axis = None if moments == "global" else 0
     std = rows.std(axis=axis, dtype=np.float64)
     factor = source.std(axis=axis, dtype=np.float64) / np.where(std == 0, 1, std)
@@ -195,24 +201,24 @@ def match(rows: Matrix, context: Context, moments: Moments = "global") -> Matrix
 
 @step(keeps_zeros=True)
 def row_norm(rows: Matrix, context: Context, norm: float = 1.0) -> Matrix:
-    """Give every row the same length; zero rows stay zero."""
+    """Scale every row to the same length; zero rows stay zero."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     return as_matrix(rows * (norm / np.where(lengths == 0, 1, lengths)))
 
 
 @step()
 def whiten(rows: Matrix, context: Context, epsilon: float = 1e-5) -> Matrix:
-    """Center, and make all directions equally wide and uncorrelated (ZCA, so dimensions keep their place)."""
+    """Center, and give all directions the same variance (ZCA: each dimension stays close to itself)."""
     centered = rows.astype(np.float64) - _mean(rows, "dimension")
-    widths, directions = np.linalg.eigh(centered.T @ centered / max(1, len(rows) - 1))
-    widths = np.maximum(widths, 0)
-    factors = 1 / np.sqrt(widths + epsilon * max(float(widths.max()), 1e-30))
+    variances, directions = np.linalg.eigh(centered.T @ centered / max(1, len(rows) - 1))
+    variances = np.maximum(variances, 0)
+    factors = 1 / np.sqrt(variances + epsilon * max(float(variances.max()), 1e-30))
     return as_matrix(centered @ (directions * factors) @ directions.T)
 
 
 @step()
 def all_but_the_top(rows: Matrix, context: Context, top: int | None = None) -> Matrix:
-    """Center by dimension and remove the `top` widest directions, D/100 by default (Mu and Viswanath, 2018)."""
+    """Center each dimension and remove the `top` widest directions, by default D/100 (Mu and Viswanath, 2018)."""
     centered = rows.astype(np.float64) - _mean(rows, "dimension")
     count = max(1, round(rows.shape[1] / 100)) if top is None else top
     check_count("all_but_the_top", count, rows.shape[1])
@@ -222,7 +228,7 @@ def all_but_the_top(rows: Matrix, context: Context, top: int | None = None) -> M
 
 @step()
 def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
-    """Keep the `keep` widest directions and drop the others; the number of dimensions stays."""
+    """Keep only the `keep` widest directions; the number of dimensions stays the same."""
     check_count("pca", keep, rows.shape[1])
     mean = _mean(rows, "dimension")
     centered = rows.astype(np.float64) - mean
@@ -232,24 +238,24 @@ def pca(rows: Matrix, context: Context, keep: int) -> Matrix:
 
 @step()
 def free(rows: Matrix, context: Context, dims: int) -> Matrix:
-    """Turn rows into their principal axes, widest first, and leave the last `dims` columns to positions: zeros.
+    """Rotate rows to their principal axes, widest first, and set the last `dims` columns to zero, for positions.
 
-    The mean turns with the rows; what of it falls on the last columns, the same for all rows, is dropped with them.
+    The mean is rotated too. Its part in the last columns, which is the same for all rows, is dropped.
     """
     check_count("free", dims, rows.shape[1])
     mean = _mean(rows, "dimension")
     centered = rows.astype(np.float64) - mean
-    widths, axes = np.linalg.eigh(centered.T @ centered)
+    variances, axes = np.linalg.eigh(centered.T @ centered)
     axes = axes[:, ::-1]
-    wide = int((widths > widths[-1] * len(widths) * np.finfo(np.float64).eps).sum())
-    if wide < len(widths):
-        # Rows do not differ along the other axes, which are then any: the first of them is laid along what the mean has
-        # there, so that the others meet nothing.
-        axes[:, wide:] = 0
+    rank = int((variances > variances[-1] * len(variances) * np.finfo(np.float64).eps).sum())
+    if rank < len(variances):
+        # Rows do not differ along the other axes, so these are arbitrary. The first of them is set to the rest of the
+        # mean, and the others to zero.
+        axes[:, rank:] = 0
         rest = mean - axes @ (axes.T @ mean)
         length = float(np.linalg.norm(rest))
-        axes[:, wide] = rest / length if length > 1e-7 * float(np.linalg.norm(mean)) else 0
-    # An axis has no sign of its own: its largest number is made positive, so that libraries agree.
+        axes[:, rank] = rest / length if length > 1e-7 * float(np.linalg.norm(mean)) else 0
+    # The sign of an axis is arbitrary. Its largest number is made positive, so that linear-algebra libraries agree.
     axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0) < 0, -1, 1)
     axes[:, rows.shape[1] - dims :] = 0
     return as_matrix(rows @ axes)
@@ -257,9 +263,9 @@ def free(rows: Matrix, context: Context, dims: int) -> Matrix:
 
 @step()
 def noise(rows: Matrix, context: Context, ratio: float = 0.1) -> Matrix:
-    """Add normal noise of `ratio` times the rows' σ."""
+    """Add normal noise with σ = `ratio` times the σ of the rows."""
     if ratio < 0:
-        raise EmbinitError(f"noise ratio={ratio}; zero or more is needed")
+        raise EmbinitError(f"noise ratio={ratio}: the value must not be negative")
     std = ratio * float(rows.std(dtype=np.float64))
     return as_matrix(rows + std * context.rng.standard_normal(rows.shape))
 
@@ -269,35 +275,37 @@ def _mean(rows: Matrix, moments: Moments) -> Any:
 
 
 def check_count(name: str, count: int, dim: int | None) -> None:
-    """Raise where a step counts more dimensions than there are, or fewer than it needs; None: how many is not known."""
-    parameter, fewest, left = COUNTS[name]
-    if count < fewest or (dim is not None and count > dim - left):
-        most = "" if dim is None else f" to {dim - left} of the {dim} dimensions"
-        raise EmbinitError(f"{name} {parameter}={count}: from {fewest}{most or ' on'}")
+    """Raise EmbinitError if a step counts too few or too many dimensions; `dim` is None if it is not known yet."""
+    parameter, smallest, remaining = DIMENSION_COUNTS[name]
+    if count < smallest or (dim is not None and count > dim - remaining):
+        accepted = f"{smallest} or more" if dim is None else f"{smallest} to {dim - remaining} of the {dim} dimensions"
+        raise EmbinitError(f"{name} {parameter}={count}: expected {accepted}")
 
 
-def checked(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a step's parameters in their own types; unknown names and wrong values are errors."""
+def parse_parameters(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a step, converted to their types; unknown names and wrong values are errors."""
     if name not in STEPS:
         raise EmbinitError(f"unknown step {name!r}{closest(name, STEPS)}")
     parameters = STEPS[name].parameters
-    result = {}
+    converted = {}
     for key, value in values.items():
         if key not in parameters:
             raise EmbinitError(f"{name}: unknown parameter {key!r}{closest(key, parameters) if parameters else ''}")
-        result[key] = _typed(f"{name} {key}", value, parameters[key].annotation)
+        converted[key] = _convert(f"{name} {key}", value, parameters[key].annotation)
     for key, parameter in parameters.items():
-        if parameter.default is inspect.Parameter.empty and key not in result:
+        if parameter.default is inspect.Parameter.empty and key not in converted:
             raise EmbinitError(f"{name} needs {key}=")
-    return result
+    return converted
 
 
-def _typed(what: str, value: Any, annotation: Any) -> Any:
+def _convert(label: str, value: Any, annotation: Any) -> Any:
     options = [option for option in get_args(annotation) if option is not type(None)] or [annotation]
-    choices = [c for option in options for c in (get_args(option) or ([option] if isinstance(option, str) else []))]
+    choices = [
+        choice for option in options for choice in (get_args(option) or ([option] if isinstance(option, str) else []))
+    ]
     if choices:
         if value not in choices:
-            raise EmbinitError(f"{what}={value}: unknown{closest(str(value), choices)}")
+            raise EmbinitError(f"{label}={value}: unknown value{closest(str(value), choices)}")
         return value
     number = options[0]
     try:
@@ -307,5 +315,5 @@ def _typed(what: str, value: Any, annotation: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         converted = None
     if converted is None or not math.isfinite(converted):
-        raise EmbinitError(f"{what}={value}: expected {'a whole number' if number is int else 'a number'}")
+        raise EmbinitError(f"{label}={value}: expected {'a whole number' if number is int else 'a number'}")
     return converted

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, count
 
 from embinit.experiments.experiment import Block, Experiment
-from embinit.recipes.recipe import named
+from embinit.recipes.recipe import named_recipes
 from embinit.reports import metrics
 from embinit.reports.analysis import provenance
 from embinit.reports.analysis.answers import answer, block_answer, block_notes, caveats
@@ -115,12 +115,12 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
         for planned in block.runs:
             own = recipe_of(planned.axes)
             for _, side in planned.spec.sides:
-                name = own if own and own not in named() and own != side.recipe else side.recipe
+                name = own if own and own not in named_recipes() and own != side.recipe else side.recipe
                 steps.setdefault(name, {})[side.steps or side.recipe] = None
     found = {}
     for name, ways in steps.items():
-        if name in named():
-            found[name] = named()[name]["about"]
+        if name in named_recipes():
+            found[name] = named_recipes()[name]["about"]
         elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
             found[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
     return found

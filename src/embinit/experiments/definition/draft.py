@@ -10,7 +10,7 @@ from embinit.corpora.tasks import tasks
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
 from embinit.experiments.experiment import Baseline
 from embinit.experiments.spec import Side, Spec, Task
-from embinit.recipes.recipe import Recipe, named
+from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: How files name the sides of a task, from how prepared tasks do.
@@ -114,7 +114,7 @@ def canonical(recipe: Recipe) -> str:
     >>> canonical(recipe_of("pretrained | center | scale to=xavier"))
     'pretrained_xavier'
     """
-    return next((name for name in named() if recipe_of(name).steps == recipe.steps), str(recipe))
+    return next((name for name in named_recipes() if recipe_of(name).steps == recipe.steps), str(recipe))
 
 
 def task_of(settings: TaskSettings, data: str = "") -> Task:

@@ -10,7 +10,7 @@ from embinit.corpora.tasks import tasks as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.settings import GloveSettings, Problems, SourceSettings, TaskSettings, table
 from embinit.experiments.experiment import SAME
-from embinit.recipes.recipe import Recipe, named
+from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: Data sets that are generated, and so need no folder.
@@ -47,7 +47,7 @@ class Tables:
             return recipe_of(text, fill)
         except EmbinitError as error:
             unknown = str(error).startswith("unknown recipe")
-            near = closest(text, [*self.recipes, *named()])
+            near = closest(text, [*self.recipes, *named_recipes()])
             self.problems.add(where, f"unknown recipe {text!r}{near}" if unknown else str(error))
             return None
 
@@ -131,8 +131,8 @@ def _recipe(name: str, content: dict[str, Any], problems: Problems) -> tuple[str
             problems.add(where, f"unknown key {key!r}{closest(key, _RECIPE)}")
         elif not isinstance(value, str):
             problems.add(f"{where}.{key}", f"{value!r}, but a text is expected")
-    if name in named() or name == SAME:
-        said = "is a recipe's name already" if name in named() else "means each row's own recipe in `baseline`"
+    if name in named_recipes() or name == SAME:
+        said = "is a recipe's name already" if name in named_recipes() else "means each row's own recipe in `baseline`"
         problems.add(where, f"{name!r} {said}; give it another")
     if "steps" not in content:
         problems.add(where, "needs steps")
