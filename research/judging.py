@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from embinit import statistics
 from embinit.diagnosis.basis import Basis
-from embinit.diagnosis.verdict import Lines, verdict
+from embinit.diagnosis.verdict import Thresholds, verdict
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import canonical
 from embinit.recipes.recipe import recipe as recipe_of
@@ -69,7 +69,7 @@ def advised(trial: Trial) -> str:
     return _one(_meant(trial, rate), trial, rate)
 
 
-def at_full_rate(trial: Trial, lines: Lines | None = None) -> str:
+def at_full_rate(trial: Trial, lines: Thresholds | None = None) -> str:
     """Return the start that is meant for rows that cannot have a rate of their own; by other lines where given."""
     return _one(_at_full_rate(trial, lines), trial, 1.0)
 
@@ -97,7 +97,7 @@ def _meant(trial: Trial, rate: float) -> list[tuple[str, Basis]]:
     return _at_full_rate(trial) if rate == 1 else [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
 
 
-def _at_full_rate(trial: Trial, lines: Lines | None = None) -> list[tuple[str, Basis]]:
+def _at_full_rate(trial: Trial, lines: Thresholds | None = None) -> list[tuple[str, Basis]]:
     said = [(verdict(side.basis, lines), side.basis) for side in trial.sides]
     return [(one.at_full_rate or one.recipe, basis) for one, basis in said]
 

@@ -38,8 +38,8 @@ def test_positions_that_are_not_there_are_assumed_and_the_verdict_says_so(
     seen = host(str(folder(tmp_path / "model", weights)))
     assert (seen.position_rms, seen.position_rms_assumed) == (0.02, True)
     rows = Embeddings([f"w{i}" for i in range(100)], matrix(100, 16), Origin("made", "made"))
-    findings = {one.name: one.text for one in diagnose(align(rows), host=seen).verdict.findings}
-    assert findings["positions"].startswith("the size of the positions is assumed, rms 0.02: model (bert)")
+    findings = {finding.name: finding.numbers for finding in diagnose(align(rows), host=seen).verdict.findings}
+    assert findings["positions"] == {"rms": 0.02, "host": "model (bert)"}
     assert diagnose(align(rows), host=seen).as_dict()["host"]["position_rms_assumed"] is True
     assert "positions" not in {one.name for one in diagnose(align(rows), host="bert").verdict.findings}
 

@@ -10,7 +10,7 @@ import pytest
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import limits, verdict
+from embinit.diagnosis.verdict import thresholds, verdict
 from embinit.format import percent
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
@@ -38,11 +38,10 @@ def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recomm
 
 def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
     seen = diagnose(vectors(22.6, 512))
-    harms = {finding.name: finding.text for finding in seen.verdict.findings if finding.severity == "harm"}
-    assert harms.keys() == {"absorption"}
-    notes = {finding.name: finding.text for finding in seen.verdict.findings}
-    assert "would be rounded away in another format than float32" in notes["rounding"]
-    assert "lost in bfloat16" in notes["rounding"]
+    assert {finding.name for finding in seen.verdict.findings if finding.severity == "harm"} == {"absorption"}
+    (rounding,) = (finding for finding in seen.verdict.findings if finding.name == "rounding")
+    assert (rounding.severity, rounding.kind, rounding.numbers["format"]) == ("note", "rounding_elsewhere", "float32")
+    assert max(rounding.numbers["lost"], key=rounding.numbers["lost"].get) == "bfloat16"
     trained_so = diagnose(vectors(22.6, 512), host=replace(host("tutorial"), numbers="bfloat16"))
     assert "rounding" in {finding.name for finding in trained_so.verdict.findings if finding.severity == "harm"}
     assert seen.after is not None
@@ -88,21 +87,21 @@ def test_positions_are_called_weak_only_where_they_are_hard_to_read() -> None:
     seen = diagnose(vectors(0.04, 768))
     assert seen.absorption is not None
 
-    def said(readout: float | None) -> str:
+    def kind(readout: float | None) -> str:
         basis = replace(seen.basis, absorbed=replace(seen.absorption, position_readout=readout))  # type: ignore[type-var]
-        opinion = verdict(basis)
-        assert opinion.advice == "as is or lightly scaled"
-        return opinion.findings[0].text.partition(":")[0]
+        advised = verdict(basis)
+        assert advised.advice == "as is or lightly scaled"
+        return advised.findings[0].kind
 
-    assert said(0.89) == "positions are still there, though weak"
-    assert said(0.9) == said(1.0) == "rows are larger than the positions, which can still be told"
-    assert said(None) == "rows are larger than the positions"
+    assert kind(0.89) == "larger_weak"
+    assert kind(0.9) == kind(1.0) == "larger_readable"
+    assert kind(None) == "larger"
 
 
-def test_taken_over_advice_says_so() -> None:
-    seen = diagnose(vectors(0.4, 256), host=host("bert"))
-    assert "taken over to this model" in seen.verdict.findings[0].text
-    assert "taken over" not in diagnose(vectors(0.4, 256)).verdict.findings[0].text
+def test_a_finding_tells_whether_its_thresholds_were_measured_with_such_a_model() -> None:
+    for name, tested in (("bert", False), ("tutorial", True)):
+        absorption = diagnose(vectors(0.4, 256), host=host(name)).verdict.findings[0]
+        assert (absorption.name, absorption.numbers["tested"]) == ("absorption", tested)
 
 
 def test_odd_rows_are_named(aligned: Aligned) -> None:
@@ -117,8 +116,9 @@ def test_odd_rows_are_named(aligned: Aligned) -> None:
     odd[5] = odd[6]
     strange = replace(vectors(0.1, 64), vectors=odd)
     assert {"outlier dimensions", "zero rows", "duplicate rows"} <= names(strange)
-    texts = [finding.text for finding in diagnose(strange).verdict.findings]
-    assert {"1 dimension dominates (3)", "1 zero row", "1 duplicate row"} <= set(texts)
+    numbers = {finding.name: finding.numbers for finding in diagnose(strange).verdict.findings}
+    assert numbers["outlier dimensions"] == {"count": 1, "dimensions": (3,)}
+    assert numbers["zero rows"] == numbers["duplicate rows"] == {"count": 1}
     assert "missing rows" in names(aligned, recipe=recipe("pretrained", "zeros"))
     assert "missing rows" not in names(aligned)
     assert "logits" in names(vectors(5, 64), host=host("marian"))
@@ -132,11 +132,11 @@ def test_everything_is_plain_data() -> None:
     assert scaled == pytest.approx(8 * content["distribution"]["found"]["raw"]["std"])
 
 
-def test_the_lines_are_in_order() -> None:
-    line = limits()["ratio"]
-    assert line["buried"] < line["aim"] < line["good"] < line["border"]
-    line = limits()["classification"]
-    assert line["low"] < line["aim"] < line["high"]
+def test_the_thresholds_are_in_order() -> None:
+    limit = thresholds()["ratio"]
+    assert limit["buried"] < limit["aim"] < limit["good"] < limit["border"]
+    limit = thresholds()["classification"]
+    assert limit["low"] < limit["aim"] < limit["high"]
 
 
 def test_percent() -> None:

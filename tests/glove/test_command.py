@@ -34,7 +34,7 @@ def test_it_writes_vectors_and_tells_what_it_did(text: Path, tmp_path: Path) -> 
     done = run(text, *SMALL, "-o", out)
     assert done.returncode == 0, done.stderr
     words = TOPICS * WORDS + COMMON
-    assert f"{words} words x 6 from 5,000 tokens, " in done.stdout
+    assert f"{words} words x 6 dimensions, from 5,000 tokens and " in " ".join(done.stdout.split())
     assert len(done.stdout.partition("loss by epoch: ")[2].splitlines()[0].split()) == 3
     assert f"wrote {out}" in done.stdout
     assert "nearest" in done.stdout
@@ -61,7 +61,7 @@ def test_tokens_with_white_space_are_left_out_and_counted(tmp_path: Path) -> Non
     pytest.importorskip("spacy")
     (tmp_path / "text.txt").write_text("ein Satz,  der  Lücken hat\n" * 9, encoding="utf-8")
     done = run(tmp_path / "text.txt", "--tokenizer", "spacy:de", *SMALL, "-o", tmp_path / "v.txt")
-    assert "left out: 1 tokens that a line cannot hold (' ')" in done.stdout
+    assert "left out: 1 token that a line of text cannot hold (' ')" in done.stdout
     assert {line.split()[0] for line in (tmp_path / "v.txt").read_text("utf-8").splitlines()} == {
         "ein", "Satz", ",", "der", "Lücken", "hat",
     }  # fmt: skip
@@ -116,7 +116,7 @@ def test_ctrl_c_names_the_checkpoint_where_one_is_gone_on_from(checkpoint: str, 
     assert process.stderr is not None
     process.stdin.write(b"more than a pipe holds\n" * 10_000)  # goes on when the command reads
     process.send_signal(signal.SIGINT)
-    tail = b"; the same command goes on from the last checkpoint" if checkpoint == "left" else b""
+    tail = b"; run the same command again to continue from the last checkpoint" if checkpoint == "left" else b""
     assert process.stderr.read() == b"stopped" + tail + b"\n"
     assert process.wait(timeout=60) == 130
     process.stdin.close()

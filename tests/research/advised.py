@@ -11,7 +11,6 @@ import numpy as np
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
-from embinit.diagnosis.verdict import as_dict
 from embinit.experiments.experiment import Planned
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
@@ -36,7 +35,7 @@ def seen(
     aligned = align(Embeddings(words, matrix, Origin("made", "made")), [*words, *(f"x{i}" for i in range(extra))])
     found = diagnose(aligned, task=task)
     return {
-        "side": side, "source": "glove", "rows": "", "basis": found.basis.as_json(), "verdict": as_dict(found.verdict)
+        "side": side, "source": "glove", "rows": "", "basis": found.basis.as_json(), "verdict": found.verdict.as_dict()
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`embinit apply`: a matrix into a model's folder."""
+"""`embinit apply`: put a matrix into a Hugging Face model."""
 
 from __future__ import annotations
 
@@ -16,25 +16,35 @@ def command(
     matrix: Annotated[
         str,
         typer.Argument(
-            metavar="MATRIX", help="What `embinit make` wrote, or any source of vectors.", show_default=False
+            metavar="MATRIX", help="A matrix that `embinit make` wrote, or any source of vectors.", show_default=False
         ),
     ],
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="A Hugging Face model's folder; it is not changed.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="The folder of a Hugging Face model. It is not changed.", show_default=False
+        ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="The new folder to write.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="The folder to write. It must not exist yet.", show_default=False
+        ),
     ],
     resize: Annotated[
-        bool, typer.Option("--resize", help="Give the model exactly the matrix's tokens, in their order.")
+        bool,
+        typer.Option(
+            "--resize",
+            help="Give the model exactly the tokens of the matrix, in their order. The tokenizer is left out.",
+        ),
     ] = False,
     json: shared.Json = False,
 ) -> None:
-    """Put a matrix into a Hugging Face model, save it, load it again and compare every row.
+    """Put a matrix into a Hugging Face model, save the model, load it again and compare every row.
 
-    Rows go by token: those that the model's tokenizer knows are replaced, special tokens keep theirs. Tied output layers
-    follow; untied ones stay. In Python, embinit.set_embedding does it for any nn.Embedding.
+    Rows are matched by token. The rows of tokens that the model's tokenizer knows are replaced; special tokens keep their
+    rows. A tied output layer changes with the embedding, an untied one stays as it is. In Python, embinit.set_embedding
+    does the same for any nn.Embedding.
 
     embinit apply embedding.safetensors my-model -o my-model-initialized
     """
@@ -42,26 +52,26 @@ def command(
 
     from embinit.cli.console import console, print_json, working
     from embinit.export.models import apply
+    from embinit.format import plural
     from embinit.sources.load import load
 
     with working(f"reading {matrix}"):
         embeddings = load(matrix)
     with working(f"writing {out}"):
-        done = apply(embeddings, model, out, resize=resize)
+        applied = apply(embeddings, model, out, resize=resize)
     if json:
-        print_json({**asdict(done), "path": str(out)})
+        print_json({**asdict(applied), "path": str(out)})
         return
     screen = console()
-    head = "the tied output layer follows" if done.tied else "no output layer is tied to them"
-    size = ", which the model has now," if done.resized else ""
-    screen.print(f"{done.replaced:,} of {done.rows:,} rows{size} come from the matrix; {head}")
-    screen.print(f"kept: {done.specials_kept:,} special, {done.others_kept:,} that the matrix lacks")
-    if done.missing:
-        screen.print(
-            f"note: {done.missing:,} tensors are not in {model}: transformers drew them at random", markup=False
-        )
-    if done.resized:
-        screen.print("the tokenizer is left out: its tokens are no longer the model's (tokens.json has them)")
-    if done.unused:
-        screen.print(f"not used: {done.unused:,} tokens of the matrix that the model's tokenizer lacks")
+    size = " (the new size of the model)" if applied.resized else ""
+    output = "the tied output layer changed with them" if applied.tied else "the output layer is not tied to them"
+    screen.print(f"replaced: {applied.replaced:,} of {applied.rows:,} rows{size}; {output}")
+    screen.print(f"kept: {applied.specials_kept:,} special rows, {applied.others_kept:,} rows that the matrix lacks")
+    if applied.missing:
+        tensors = plural(applied.missing, "tensor")
+        screen.print(f"note: {model} lacks {tensors}, which transformers initialized at random", markup=False)
+    if applied.resized:
+        screen.print("left out: the tokenizer, because its tokens are not the model's any more (tokens.json has them)")
+    if applied.unused:
+        screen.print(f"not used: {plural(applied.unused, 'token')} of the matrix that the model's tokenizer lacks")
     screen.print(f"saved, loaded again and compared bit for bit: {out}", markup=False, soft_wrap=True)

@@ -81,10 +81,10 @@ def hanging(lines: Iterable[tuple[str, str]]) -> Table:
     return made
 
 
-def rejected(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
-    """Return in words what was counted while reading, most telling first."""
-    lines = [f"{count:,} {name}" for name, count in counts.items() if name not in ("rows", "rejected") and count]
-    return [*lines, *(f"  {example}" for example in examples)]
+def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
+    """Return what was counted during reading besides the rows, and messages about the first rejected rows."""
+    notes = [f"{name}: {count:,}" for name, count in counts.items() if name not in ("rows", "rejected") and count]
+    return [*notes, *(f"  {example}" for example in examples)]
 
 
 class Bar:

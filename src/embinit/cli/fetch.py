@@ -1,4 +1,4 @@
-"""`embinit fetch`: well-known vector files, downloaded once."""
+"""`embinit fetch`: download well-known vector files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,26 @@ NEEDS_ARGUMENTS = False
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="glove:840B, glove:6B.300d, fasttext:de ...; none lists them.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="For example glove:840B, glove:6B.300d or fasttext:de. Without a name, all names are listed.",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Where to; default $EMBINIT_CACHE or the user's cache folder."),
+        typer.Option(
+            "--folder",
+            metavar="DIR",
+            help="The folder to download to. By default $EMBINIT_CACHE, or embinit in the user's cache folder.",
+        ),
     ] = None,
     json: shared.Json = False,
 ) -> None:
-    """Download a well-known vector file, with its checksum; an interrupted download goes on where it stopped.
+    """Download a well-known vector file and check it. An interrupted download continues where it stopped.
 
-    Nothing else in embinit downloads whole files. Afterwards the name is a source: embinit inspect glove:6B.300d.
-    $EMBINIT_MIRROR names another server that has the files.
+    After that, the name is a source: embinit inspect glove:6B.300d. No other command downloads complete vector files.
+    $EMBINIT_MIRROR is the address of another server that has the files.
     """
     from embinit.cli.console import Bar, console, print_json, table
     from embinit.sources.catalogue import cache_folder, entries, find_entry
@@ -36,28 +44,36 @@ def command(
         if json:
             print_json([{**vars(entry)} for entry in entries()])
             return
-        made = table("name", "size", "what it is", right_from=9)
+        files = table("name", "size", "contents", right_from=9)
         for entry in entries():
             names = ", ".join(entry.members) or entry.name
-            made.add_row(names, f"{entry.size / 1e9:.1f} GB" if entry.size else "", entry.about)
-        screen.print(made)
+            files.add_row(names, f"{entry.size / 1e9:.1f} GB" if entry.size else "", entry.about)
+        screen.print(files)
         return
     entry, _ = find_entry(name)
     try:
         with Bar(entry.file, "bytes") as bar:
-            done = fetch(entry, folder or cache_folder(), bar.update)
+            fetched = fetch(entry, folder or cache_folder(), bar.update)
     except KeyboardInterrupt:
-        console(err=True).print("stopped; the same command goes on from here", markup=False)
+        console(err=True).print("stopped; run the same command again to continue", markup=False)
         raise typer.Exit(130) from None
-    said = {
-        "published": f"sha256 as published ({entry.published})",
-        "recorded": "sha256 as recorded at the first download; none is published",
-        "first": "sha256 recorded now: none is published, so this download cannot be checked against another",
-    }[done.checked]
+    check = {
+        "published": f"sha256, equal to the published one ({entry.published})",
+        "recorded": "sha256, equal to that of the first download (none is published)",
+        "first": "sha256, recorded for later downloads (none is published, so this download could not be checked)",
+    }[fetched.checked]
     if json:
         print_json(
-            {"name": name, "path": str(done.path), "sha256": done.sha256, "checked": done.checked, "new": done.new}
+            {
+                "name": name,
+                "path": str(fetched.path),
+                "sha256": fetched.sha256,
+                "checked": fetched.checked,
+                "new": fetched.new,
+            }
         )
         return
-    screen.print(f"{'fetched' if done.new else 'already here'}: {done.path}", markup=False, soft_wrap=True)
-    screen.print(f"{said}: {done.sha256}", markup=False, soft_wrap=True)
+    screen.print(
+        f"{'downloaded' if fetched.new else 'already downloaded'}: {fetched.path}", markup=False, soft_wrap=True
+    )
+    screen.print(f"{check}: {fetched.sha256}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`embinit glove`: word vectors from text of one's own."""
+"""`embinit glove`: train word vectors on text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="TEXT",
-            help="Files with a sentence or paragraph a line (plain, gz, bz2, xz), or - for stdin. No window crosses a line.",
+            help="Text files with one sentence or paragraph per line (plain, gz, bz2 or xz), or - for stdin. A window never "
+            "crosses the end of a line.",
             show_default=False,
         ),
     ],
@@ -33,7 +34,7 @@ def command(
             "--out",
             "-o",
             metavar="FILE",
-            help="Where to: text as GloVe's own, a word and its numbers a line, commonest first.",
+            help="The file to write, in GloVe's text format: one word and its numbers per line, most frequent first.",
             show_default=False,
         ),
     ],
@@ -43,35 +44,44 @@ def command(
             "--tokenizer",
             metavar="NAME",
             rich_help_panel=_TEXT,
-            help="whitespace, spacy:en (any language), or a tokenizer's file or folder; use the one your model's text gets.",
+            help="whitespace, spacy:en (or another language), or the file or folder of a tokenizer. Choose your model's "
+            "tokenizer.",
         ),
     ] = "whitespace",
     lower: Annotated[
-        bool, typer.Option("--lower", rich_help_panel=_TEXT, help="Lower-case first; better for little text.")
+        bool,
+        typer.Option(
+            "--lower", rich_help_panel=_TEXT, help="Lower-case the text first. Recommended for small amounts of text."
+        ),
     ] = False,
     min_count: Annotated[
         int,
-        typer.Option("--min-count", rich_help_panel=_TEXT, help="Words seen less often are taken out of the text."),
+        typer.Option("--min-count", rich_help_panel=_TEXT, help="Remove words that occur less often."),
     ] = 5,
     window: Annotated[
         int,
         typer.Option(
             "--window",
             rich_help_panel=_TEXT,
-            help="Words so far apart count as a pair, with weight 1/distance; small for syntax, large for topics.",
+            help="The largest distance of two words that count as a pair, with weight 1/distance. Small windows learn "
+            "syntax, large windows topics.",
         ),
     ] = 10,
     left_only: Annotated[
-        bool, typer.Option("--left-only", rich_help_panel=_TEXT, help="Count the words before a word, not those after.")
+        bool, typer.Option("--left-only", rich_help_panel=_TEXT, help="Count only the words before a word.")
     ] = False,
     dim: Annotated[
         int,
-        typer.Option("--dim", rich_help_panel=_MODEL, help="Numbers a word; 50 to 300, or what your model needs."),
+        typer.Option(
+            "--dim", rich_help_panel=_MODEL, help="The dimension of the vectors: 50 to 300, or that of your model."
+        ),
     ] = 100,
     epochs: Annotated[
         int,
         typer.Option(
-            "--epochs", rich_help_panel=_MODEL, help="Passes over all pairs; the paper took 50, and 100 from 300 dim."
+            "--epochs",
+            rich_help_panel=_MODEL,
+            help="Passes over all pairs. GloVe's paper used 50, and 100 from 300 dimensions on.",
         ),
     ] = 15,
     x_max: Annotated[
@@ -79,19 +89,22 @@ def command(
         typer.Option(
             "--x-max",
             rich_help_panel=_MODEL,
-            help="Pairs counted so often weigh 1, rarer ones (x/x_max)^alpha; try 10 for some million words.",
+            help="The count x_max from which pairs have weight 1. Rarer pairs have weight (x/x_max)^alpha. Try 10 for a "
+            "few million words.",
         ),
     ] = 100.0,
     alpha: Annotated[
-        float, typer.Option("--alpha", rich_help_panel=_MODEL, help="How steeply rare pairs lose weight.")
+        float, typer.Option("--alpha", rich_help_panel=_MODEL, help="The exponent of the weight of rare pairs.")
     ] = 0.75,
-    lr: Annotated[float, typer.Option("--lr", rich_help_panel=_MODEL, help="AdaGrad's first learning rate.")] = 0.05,
+    lr: Annotated[
+        float, typer.Option("--lr", rich_help_panel=_MODEL, help="The initial learning rate of AdaGrad.")
+    ] = 0.05,
     threads: Annotated[
         int | None,
         typer.Option(
             "--threads",
             rich_help_panel=_RUN,
-            help="Default: all cores. With 1 the same seed gives the same file, bit for bit.",
+            help="By default all cores. With 1 thread, the same seed gives the same file, bit for bit.",
             show_default=False,
         ),
     ] = None,
@@ -101,15 +114,14 @@ def command(
         typer.Option(
             "--fresh",
             rich_help_panel=_RUN,
-            help="Start anew, though a stopped run's checkpoint lies beside the output.",
+            help="Start from the beginning, even if there is a checkpoint of a stopped run beside the output.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Train word vectors on text of your own, by GloVe's objective (Pennington et al. 2014).
+    """Train word vectors on your own text with GloVe's objective (Pennington et al. 2014).
 
-    A run that was stopped goes on where it was when the same command runs again. Afterwards the file is a source:
-    embinit inspect vectors.txt.
+    If a run is stopped, the same command continues it. After training, the file is a source: embinit inspect vectors.txt.
 
     embinit glove train.en.gz more.txt --lower --dim 300 -o vectors.txt
     """
@@ -132,8 +144,8 @@ def command(
                 origin=", ".join("stdin" if name == "-" else Path(name).name for name in text),
             )  # fmt: skip
     except KeyboardInterrupt:
-        kept = beside(out).exists() and not fresh  # with --fresh the same command starts anew
-        tail = "; the same command goes on from the last checkpoint" if kept else ""
+        kept = beside(out).exists() and not fresh  # with --fresh the same command starts again
+        tail = "; run the same command again to continue from the last checkpoint" if kept else ""
         console(err=True).print(f"stopped{tail}", markup=False)
         raise typer.Exit(130) from None
     write(out, trained.vocabulary, trained.vectors)
@@ -164,24 +176,29 @@ def command(
 
 
 def _report(trained: TrainedVectors, neighbours: dict[str, list[str]], min_count: int, seconds: float) -> None:
-    """Print what was counted, the loss, and neighbours that show whether it learned."""
+    """Print the counts, the loss, and the nearest neighbours of some words."""
+    from rich.text import Text
+
     from embinit.cli.console import console, table
+    from embinit.format import plural
 
     screen = console()
     words, dim = trained.vectors.shape
-    screen.print(f"{words:,} words x {dim} from {trained.tokens:,} tokens, {trained.pairs:,} pairs", markup=False)
+    screen.print(
+        f"{words:,} words x {dim} dimensions, from {trained.tokens:,} tokens and {trained.pairs:,} pairs", markup=False
+    )
     if trained.rare:
-        screen.print(f"taken out: {trained.rare:,} words seen less than {min_count} times", markup=False)
+        rare = plural(trained.rare, "word")
+        screen.print(f"removed: {rare} with fewer than {min_count} occurrences", markup=False)
     if trained.left_out:
         shown = ", ".join(map(repr, trained.left_out[:5]))
-        screen.print(f"left out: {len(trained.left_out):,} tokens that a line cannot hold ({shown})", markup=False)
+        left_out = plural(len(trained.left_out), "token")
+        screen.print(f"left out: {left_out} that a line of text cannot hold ({shown})", markup=False)
     if trained.resumed:
-        screen.print(f"went on with epoch {trained.resumed // trained.pairs + 1} of a stopped run", markup=False)
+        screen.print(f"continued a stopped run at epoch {trained.resumed // trained.pairs + 1}", markup=False)
     screen.print(f"loss by epoch: {' '.join(f'{loss:.4f}' for loss in trained.losses)}", markup=False)
-    screen.print(f"{seconds:.1f} s with {trained.threads} thread{'s' * (trained.threads > 1)}", markup=False)
-    from rich.text import Text
-
-    made = table("word", "nearest", right_from=9)
-    for word, others in neighbours.items():
-        made.add_row(Text(word), Text(", ".join(others)))
-    screen.print(made)
+    screen.print(f"time: {seconds:.1f} s with {plural(trained.threads, 'thread')}", markup=False)
+    nearest_words = table("word", "nearest words", right_from=2)
+    for word, neighbour_words in neighbours.items():
+        nearest_words.add_row(Text(word), Text(", ".join(neighbour_words)))
+    screen.print(nearest_words)

@@ -1,9 +1,9 @@
-"""`embinit inspect`: what vectors are like in a model, and what to do with them."""
+"""`embinit inspect`: measure vectors in a model and advise a recipe."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embinit.diagnosis.diagnose import Diagnosis
+    from embinit.diagnosis.verdict import Verdict
     from embinit.types import Aligned
 
 NEEDS_ARGUMENTS = True
-#: Columns of a terminal below which a table of six numbers leaves no room for its labels.
+#: In a terminal with fewer columns, a table of six numbers leaves no room for its labels.
 _NARROW = 64
 _SIGNS = {"good": "[green]✓[/]", "note": "[yellow]•[/]", "harm": "[red]✗[/]"}
 
@@ -34,8 +35,8 @@ def command(
         typer.Option(
             "--task",
             metavar="KIND",
-            help="What the model is for: translation (the default) or classification, whose rows do best at a lower "
-            "rate than the other weights'. Changes the advice where positions are sinusoids.",
+            help="The task of the model: translation (the default) or classification. The advice depends on it if the "
+            "positions are sinusoidal.",
             show_default=False,
         ),
     ] = None,
@@ -50,144 +51,157 @@ def command(
     questions: Annotated[
         Path | None,
         typer.Option(
-            "--questions", metavar="FILE", help="Also count the analogies of this file before and after the sum."
+            "--questions",
+            metavar="FILE",
+            help="Also answer the analogies of this file, before and after positions are added.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the matrix, Xavier's and the positions (.png, .svg, .pdf)."),
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw histograms of the matrix, Xavier's rows and the positions (.png, .svg, .pdf).",
+        ),
     ] = None,
     seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
-    """Diagnose vectors against a vocabulary and a model, and say what to do.
+    """Measure vectors against a vocabulary and a model, and advise what to do.
 
-    Nothing is trained and nothing is written. Without --vocab or --text the source's own tokens are the vocabulary; give
-    yours, for the range that fits depends on its size.
+    Nothing is trained, and no file is written unless you give --plot. Give your vocabulary with --vocab or --text, because
+    the size of the vocabulary changes the advice. Without it, the tokens of the source are the vocabulary.
 
     embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower --min-count 2
     """
     from embinit.cli.console import console, print_json, working
     from embinit.diagnosis.diagnose import diagnose
-    from embinit.hosts import host
+    from embinit.hosts import host as host_of
     from embinit.recipes.recipe import Recipe
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.types import task_kind
 
-    chosen, target = recipe_of(recipe, fill), host(model or "tutorial")
-    purpose = None if task is None else task_kind(task)
+    inspected, host = recipe_of(recipe, fill), host_of(model or "tutorial")
+    kind_of_task = None if task is None else task_kind(task)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
-        dim=dim or target.dim, project=project, seed=seed,
+        dim=dim or host.dim, project=project, seed=seed,
     )  # fmt: skip
     with working("measuring"):
-        diagnosis = diagnose(aligned, host=target, recipe=chosen, task=purpose, seed=seed)
+        diagnosis = diagnose(aligned, host=host, recipe=inspected, task=kind_of_task, seed=seed)
         analogies = None if questions is None else _analogies(diagnosis, aligned, questions, lower, seed)
-    given = {
-        "vocab": vocab, "text": text, "tokenizer": tokenizer if text else None, "lower": lower,
-        "min-count": min_count if text and min_count > 1 else None, "model": model, "no-case": no_case,
-        "no-markers": no_markers, "no-compose": no_compose, "specials": specials, "dim": dim, "project": project,
-        "fill": fill or (chosen.fill if chosen.fill != Recipe.fill else None), "seed": seed or None,
-    }  # fmt: skip
-
-    def making(recipe: str, out: str) -> str:
-        return shared.command_line("make", source, {**given, "recipe": recipe, "out": f"{out}.safetensors"})
-
-    opinion = diagnosis.verdict
-    line, other = making(opinion.recipe, "embedding"), None
-    if opinion.at_full_rate is not None and opinion.at_full_rate != opinion.recipe:
-        other = making(opinion.at_full_rate, "embedding-full-rate")
     if plot is not None:
         from embinit.diagnosis.plot import plot as draw
 
         draw(diagnosis, plot)
+    options = {
+        "vocab": vocab, "text": text, "tokenizer": tokenizer if text else None, "lower": lower,
+        "min-count": min_count if text and min_count > 1 else None, "model": model, "no-case": no_case,
+        "no-markers": no_markers, "no-compose": no_compose, "specials": specials, "dim": dim, "project": project,
+        "fill": fill or (inspected.fill if inspected.fill != Recipe.fill else None), "seed": seed or None,
+    }  # fmt: skip
+    make, make_at_full_rate = _make_commands(source, diagnosis.verdict, options)
     if json:
-        commands = {"command": line, "command_at_full_rate": other}
+        commands = {"command": make, "command_at_full_rate": make_at_full_rate}
         print_json({**diagnosis.as_dict(), "analogies": analogies, **commands})
         return
     screen = console()
     _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, default_model=model is None)
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
-    _print_verdict(screen, diagnosis, line, other, own_vocabulary=vocabulary is None)
+    _print_verdict(screen, diagnosis.verdict, make, make_at_full_rate, own_vocabulary=vocabulary is None)
     if plot is not None:
-        screen.print(f"\nDrawn: {plot}", markup=False)
+        screen.print(f"\nWrote the figure {plot}", markup=False)
+
+
+def _make_commands(source: str, verdict: Verdict, options: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the `embinit make` command of the advised recipe, and that for a full learning rate if it differs."""
+
+    def make_command(recipe: str, out: str) -> str:
+        return shared.command_line("make", source, {**options, "recipe": recipe, "out": out})
+
+    make = make_command(verdict.recipe, "embedding.safetensors")
+    if verdict.at_full_rate is None or verdict.at_full_rate == verdict.recipe:
+        return make, None
+    return make, make_command(verdict.at_full_rate, "embedding-full-rate.safetensors")
 
 
 def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: bool, seed: int) -> dict[str, int]:
+    """Return the number of questions, and of right answers before and after positions are added."""
     from embinit.diagnosis.absorption import position_table
-    from embinit.diagnosis.analogy import evaluate, known, read_questions, total
+    from embinit.diagnosis.analogy import evaluate, known_words, read_questions, total_score
     from embinit.seeds import stream
 
     asked = read_questions(questions, lower)
-    places, index = known(aligned)
-    rows = diagnosis.matrix[places]
-    before = total(evaluate(rows, index, asked))
-    result = {"asked": before.asked, "right": before.right}
+    ids, index = known_words(aligned)
+    rows = diagnosis.matrix[ids]
+    before = total_score(evaluate(rows, index, asked))
+    counts = {"asked": before.asked, "right": before.right}
     if diagnosis.host.adds_positions:
         table = position_table(diagnosis.host, diagnosis.dim, seed=seed)
         added = table[stream(seed, "analogy positions").integers(0, len(table), len(rows))]
-        result["right with positions"] = total(evaluate(rows * diagnosis.multiplier + added, index, asked)).right
-    return result
+        after = total_score(evaluate(rows * diagnosis.multiplier + added, index, asked))
+        counts["right with positions"] = after.right
+    return counts
 
 
 def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, default_model: bool) -> None:
     from rich.markup import escape
 
-    from embinit.cli.console import hanging, rejected
+    from embinit.cli.console import hanging, reading_notes
     from embinit.format import percent
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
-    whose = "tokens of the source itself (give --vocab or --text for yours)" if own_vocabulary else "tokens"
-    default = ", by default; --model says another" if default_model else ""
+    whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"
+    default = " (the default; choose another with --model)" if default_model else ""
     lines = [("vocabulary", f"{diagnosis.rows:,} {whose}: {kinds}")]
     if not own_vocabulary:
         types, tokens = diagnosis.coverage
         running = "" if tokens is None else f", {percent(tokens)} of running tokens"
         lines.append(("coverage", f"{percent(types)} of types{running}"))
     lines.append(("model", f"{diagnosis.host.name}{default}: {diagnosis.host.about}"))
-    lines += [("task", said)] if (said := _task(diagnosis)) else []
+    lines += [("task", task)] if (task := _task_text(diagnosis)) else []
     lines.append(("recipe", str(diagnosis.recipe)))
-    lines += [("reading", line) for line in rejected(diagnosis.counts, diagnosis.examples)]
+    lines += [("reading", note) for note in reading_notes(diagnosis.counts, diagnosis.examples)]
     screen.print(f"[bold]{escape(diagnosis.source)}[/]  {escape(diagnosis.format)}", soft_wrap=True)
-    screen.print(hanging((f"[dim]{name}[/]", escape(value)) for name, value in lines))
+    screen.print(hanging((f"[dim]{label}[/]", escape(text)) for label, text in lines))
 
 
-def _task(diagnosis: Diagnosis) -> str:
-    """Return what the model is taken to be for, where that was said or counts."""
-    counts = diagnosis.host.positions == "sinusoidal"
+def _task_text(diagnosis: Diagnosis) -> str:
+    """Return the task if it was given or if the advice depends on it; otherwise an empty text."""
+    matters = diagnosis.host.positions == "sinusoidal"
     if diagnosis.basis.task is None:
-        return "translation, by default; --task classification for a classifier" if counts else ""
-    return diagnosis.basis.task + ("" if counts else " (changes the advice only where positions are sinusoids)")
+        return "translation (the default; choose --task classification for a classifier)" if matters else ""
+    return diagnosis.basis.task + ("" if matters else " (the advice depends on it only with sinusoidal positions)")
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
     from embinit.cli.console import number, table
 
-    layers = [
+    matrices = [
         ("rows", diagnosis.found, True),
         (f"Xavier, {diagnosis.rows:,} x {diagnosis.dim}", diagnosis.xavier, True),
     ]
     if diagnosis.missing is not None:
-        layers.insert(1, ("missing rows, filled", diagnosis.missing, True))
+        matrices.insert(1, ("missing rows, filled", diagnosis.missing, True))
     if diagnosis.positions is not None:
-        layers.append((f"positions ({diagnosis.host.positions})", diagnosis.positions, False))
+        matrices.append((f"positions ({diagnosis.host.positions})", diagnosis.positions, False))
     lines = []
-    for name, spread, scales in layers:
-        shown = [(name, spread)]
-        if scales and diagnosis.multiplier != 1:
-            shown.append(("  × √D", spread.scaled(diagnosis.multiplier)))
-        for label, one in shown:
-            values = (one.min, one.max, one.mean, one.std, one.kurtosis, one.norm_mean)
+    for name, spread, is_multiplied in matrices:
+        spreads = [(name, spread)]
+        if is_multiplied and diagnosis.multiplier != 1:
+            spreads.append(("  × √D", spread.scaled(diagnosis.multiplier)))
+        for label, shown in spreads:
+            values = (shown.min, shown.max, shown.mean, shown.std, shown.kurtosis, shown.norm_mean)
             lines.append((label, [number(value) for value in values]))
     headers = ("min", "max", "mean", "σ", "kurtosis", "row norm")
-    for part in [slice(6)] if screen.width >= _NARROW else [slice(3), slice(3, 6)]:
-        made = table("", *headers[part])
-        for label, numbers in lines:
-            made.add_row(label, *numbers[part])
+    for columns in [slice(6)] if screen.width >= _NARROW else [slice(3), slice(3, 6)]:
+        numbers = table("", *headers[columns])
+        for label, values_of_line in lines:
+            numbers.add_row(label, *values_of_line[columns])
         screen.print()
-        screen.print(made)
+        screen.print(numbers)
 
 
 def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str, int] | None) -> None:
@@ -195,52 +209,58 @@ def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str
     from embinit.format import percent, plural
 
     screen.print()
-    now, after = diagnosis.absorption, diagnosis.after
+    now, advised = diagnosis.absorption, diagnosis.after
     if now is not None:
-        made = table("rows and positions in one sum", "as given", *(["advised"] if after else []))
-        both = [now, after] if after else [now]
+        columns = [now, advised] if advised else [now]
+        numbers = table("rows and positions in one sum", "as given", *(["advised"] if advised else []))
 
-        def show(share: float | None) -> str:
-            return "–" if share is None else percent(share)
+        def share(value: float | None) -> str:
+            return "–" if value is None else percent(value)
 
-        made.add_row("scaled σ over the positions' rms", *(number(one.ratio) for one in both))
-        made.add_row("positions told from the sum (chance 5 %)", *(show(one.position_readout) for one in both))
-        made.add_row("nearest neighbours that stay", *(show(one.neighbours_kept) for one in both))
-        for form in now.rounding_loss:
-            shares = [one.rounding_loss[form] for one in both]
-            made.add_row(f"position signal lost in {form}", *("0 %" if s < 1e-4 else percent(s) for s in shares))
-        screen.print(made)
+        numbers.add_row("scaled σ over the rms of the positions", *(number(column.ratio) for column in columns))
+        readouts = [share(column.position_readout) for column in columns]
+        numbers.add_row("positions found in the sum (chance 5 %)", *readouts)
+        numbers.add_row("nearest neighbours that stay", *(share(column.neighbours_kept) for column in columns))
+        for number_format in now.rounding_loss:
+            losses = [column.rounding_loss[number_format] for column in columns]
+            shown = ("0 %" if loss < 1e-4 else percent(loss) for loss in losses)
+            numbers.add_row(f"position signal lost in {number_format}", *shown)
+        screen.print(numbers)
     if analogies is not None:
-        summed = analogies.get("right with positions")
-        tail = "" if summed is None else f"; {summed} with positions added"
-        screen.print(f"analogies: {analogies['right']} of {analogies['asked']} right{tail}")
+        after = analogies.get("right with positions")
+        with_positions = "" if after is None else f"; {after} with positions added"
+        screen.print(f"analogies: {analogies['right']} of {analogies['asked']} right{with_positions}")
     shape = diagnosis.geometry
     facts = (
         f"mean cosine {shape.mean_cosine:.2f}, {shape.effective_dim:.0f} of {diagnosis.dim} dimensions used, "
-        f"widest direction {percent(shape.top_share)}, {plural(len(shape.outlier_dimensions), 'outlier dimension')}, "
-        f"{shape.zero_rows:,} zero and {shape.duplicate_rows:,} duplicate rows"
+        f"{percent(shape.top_share)} of the variance in the widest direction, "
+        f"{plural(len(shape.outlier_dimensions), 'outlier dimension')}, {plural(shape.zero_rows, 'zero row')}, "
+        f"{plural(shape.duplicate_rows, 'duplicate row')}"
     )
     screen.print(hanging([("[dim]shape[/]", facts)]))
 
 
-def _print_verdict(screen: Console, diagnosis: Diagnosis, line: str, other: str | None, own_vocabulary: bool) -> None:
+def _print_verdict(
+    screen: Console, verdict: Verdict, make: str, make_at_full_rate: str | None, own_vocabulary: bool
+) -> None:
     from rich.markup import escape
 
     from embinit.cli.console import hanging
-    from embinit.diagnosis.verdict import part
+    from embinit.diagnosis.wording import fraction
 
-    opinion = diagnosis.verdict
-    screen.print(f"\n[bold]{escape(opinion.headline)}[/]")
-    screen.print(hanging((f" {_SIGNS[finding.severity]}", escape(finding.text)) for finding in opinion.findings))
-    if own_vocabulary and opinion.advice == "as is" and opinion.recipe == "pretrained":
-        screen.print("\nNothing needs to be done to the vectors themselves.")
+    screen.print(f"\n[bold]{escape(verdict.headline)}[/]")
+    screen.print(hanging((f" {_SIGNS[finding.severity]}", escape(finding.text)) for finding in verdict.findings))
+    if own_vocabulary and verdict.advice == "as is" and verdict.recipe == "pretrained":
+        screen.print("\nThe vectors themselves need no change.")
     else:
-        screen.print(f"\nUse the recipe [bold]{escape(opinion.recipe)}[/]:\n")
-        screen.print(f"  {line}", markup=False, soft_wrap=True)
-    if opinion.rate != 1:
-        groups = f"embinit.parameter_groups(model, model.embedding, lr=1e-4, rate={opinion.rate:g})"
-        screen.print(f"\nGive the rows {part(opinion.rate)} of the other weights' learning rate, in PyTorch:\n")
+        screen.print(f"\nUse the recipe [bold]{escape(verdict.recipe)}[/]:\n")
+        screen.print(f"  {make}", markup=False, soft_wrap=True)
+    if verdict.rate != 1:
+        groups = f"embinit.parameter_groups(model, model.embedding, lr=1e-4, rate={verdict.rate:g})"
+        screen.print(f"\nTrain the rows at {fraction(verdict.rate)} of the other weights' learning rate. In PyTorch:\n")
         screen.print(f"  optimizer = torch.optim.Adam({groups})", markup=False, soft_wrap=True)
-    if other is not None:
-        screen.print("\nWhere all weights share one rate, and to compare at the lower one:\n")
-        screen.print(f"  {other}", markup=False, soft_wrap=True)
+    if make_at_full_rate is not None:
+        screen.print(
+            "\nIf all weights share one learning rate, run this instead. At the lower rate, compare with it:\n"
+        )
+        screen.print(f"  {make_at_full_rate}", markup=False, soft_wrap=True)

@@ -97,7 +97,7 @@ def measured_table(content: dict[str, Any]) -> Table:
                 )
         return made
     if content["kind"] == "verdict":
-        from embinit.diagnosis.verdict import said
+        from embinit.diagnosis.wording import advice_text
 
         made = table("block", "matrix", "ratio", "advice", right_from=2)
         for block in content["blocks"]:
@@ -105,7 +105,7 @@ def measured_table(content: dict[str, Any]) -> Table:
                 absorbed = row["basis"]["absorbed"]
                 ratio = "–" if absorbed is None else number(absorbed["ratio"])
                 opinion = row["verdict"]
-                advice = said(opinion["advice"], opinion.get("rate", 1.0))
+                advice = advice_text(opinion["advice"], opinion.get("rate", 1.0))
                 made.add_row(Text(block["name"]), row["side"], ratio, Text(advice))
         return made
     made = table("block", "start", "matrix", "min", "max", "mean", "σ", right_from=3)

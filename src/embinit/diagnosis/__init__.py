@@ -1,1 +1,1 @@
-"""Diagnosis: what vectors are like, what a model will make of them, and what to do."""
+"""Diagnosis: measurements of vectors in a model, and the advice that follows from them."""

@@ -1,4 +1,4 @@
-"""Word analogies: `questions-words.txt` files, and the paper's Table 4."""
+"""Word analogies: files like `questions-words.txt`, and Table 4 of the paper."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from embinit.text.vocabulary import read_lines
 from embinit.types import Aligned, Matrix, xavier_std
 
 Method = Literal["3cosadd", "3cosmul"]
-#: How many similarities are held at once.
-_ENTRIES = 1 << 24
+#: At most this many similarities are in memory at once.
+_LARGEST_BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Score:
-    """Right answers and questions asked."""
+    """The number of right answers and of questions."""
 
     right: int
     asked: int
@@ -45,7 +45,7 @@ class Score:
 
 
 def read_questions(path: Path, lower: bool = False) -> list[Question]:
-    """Return the questions of a file: `: section`, then four words a line."""
+    """Return the questions of a file: lines of four words, under `: section` lines."""
     questions, section = [], ""
     for number, line in enumerate(read_lines([path]), 1):
         if line.startswith(":"):
@@ -58,37 +58,51 @@ def read_questions(path: Path, lower: bool = False) -> list[Question]:
             raise EmbinitError(f"{path}, line {number}: {len(words)} words; an analogy has four")
         questions.append(Question(section, (words[0], words[1], words[2], words[3])))
     if not questions:
-        raise EmbinitError(f"{path} has no questions; expected four words a line")
+        raise EmbinitError(f"{path} has no questions; expected lines of four words")
     return questions
 
 
-def applicable(questions: Sequence[Question], index: Mapping[str, int]) -> list[Question]:
+def answerable(questions: Sequence[Question], index: Mapping[str, int]) -> list[Question]:
     """Return the questions whose four words are all known."""
     return [question for question in questions if all(word in index for word in question.words)]
 
 
-def answers(rows: Matrix, triples: np.ndarray, method: Method = "3cosadd", candidates: int | None = None) -> np.ndarray:
-    """Return for each (a, b, c) the row nearest to b - a + c (3CosAdd), or best by 3CosMul, among the candidates.
+def answer(rows: Matrix, triples: np.ndarray, method: Method = "3cosadd", candidates: int | None = None) -> np.ndarray:
+    """Return the answer to each question (a, b, c): the row nearest to b - a + c (3CosAdd), or the best by 3CosMul.
 
-    Candidates are the first so many rows (all by default); the three words of a question are never its answer.
+    Parameters
+    ----------
+    rows
+        The vectors, one row for each word.
+    triples
+        The rows of a, b and c, of shape (questions, 3).
+    method
+        `3cosadd` or `3cosmul`.
+    candidates
+        Search the first rows only, this many; by default all. The three words of a question are never its answer.
+
+    Returns
+    -------
+    np.ndarray
+        The row of each answer.
     """
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     targets = np.ascontiguousarray(unit[:candidates].T)
     best = np.empty(len(triples), dtype=np.int64)
-    size = max(1, _ENTRIES // targets.shape[1])
+    size = max(1, _LARGEST_BLOCK // targets.shape[1])
     for start in range(0, len(triples), size):
         part = triples[start : start + size]
         a, b, c = part.T
         if method == "3cosadd":
-            similar = (unit[b] - unit[a] + unit[c]) @ targets
+            similarity = (unit[b] - unit[a] + unit[c]) @ targets
         else:
-            # Levy and Goldberg (2014): cosines moved to 0..1, so that none is negative.
+            # Levy and Goldberg (2014) move cosines to 0 ... 1, so that none is negative.
             near_a, near_b, near_c = (0.5 * (1 + unit[i] @ targets) for i in (a, b, c))
-            similar = near_b * near_c / (near_a + 1e-3)
-        inside = part < targets.shape[1]
-        similar[np.nonzero(inside)[0], part[inside]] = -np.inf
-        best[start : start + size] = similar.argmax(axis=1)
+            similarity = near_b * near_c / (near_a + 1e-3)
+        is_candidate = part < targets.shape[1]
+        similarity[np.nonzero(is_candidate)[0], part[is_candidate]] = -np.inf
+        best[start : start + size] = similarity.argmax(axis=1)
     return best
 
 
@@ -99,10 +113,29 @@ def evaluate(
     method: Method = "3cosadd",
     candidates: int | None = None,
 ) -> dict[str, Score]:
-    """Return the score of each section in the file's order; questions with unknown words are not asked."""
-    asked = applicable(questions, index)
+    """Return the score of each section in the order of the file. Questions with unknown words are left out.
+
+    Parameters
+    ----------
+    rows
+        The vectors, one row for each word.
+    index
+        The row of each word.
+    questions
+        The questions of a file.
+    method
+        `3cosadd` or `3cosmul`.
+    candidates
+        Search the first rows only, this many; by default all.
+
+    Returns
+    -------
+    dict[str, Score]
+        Section -> right answers and questions.
+    """
+    asked = answerable(questions, index)
     ids = np.array([[index[word] for word in question.words] for question in asked], dtype=np.int64).reshape(-1, 4)
-    right = answers(rows, ids[:, :3], method, candidates) == ids[:, 3]
+    right = answer(rows, ids[:, :3], method, candidates) == ids[:, 3]
     scores = {question.section: [0, 0] for question in questions}
     for question, correct in zip(asked, right.tolist(), strict=True):
         scores[question.section][0] += correct
@@ -110,21 +143,22 @@ def evaluate(
     return {section: Score(*pair) for section, pair in scores.items()}
 
 
-def known(aligned: Aligned) -> tuple[np.ndarray, dict[str, int]]:
-    """Return the rows that the source has words for, and where each word stands among them; filled rows know nothing."""
-    ordinary = np.array([token not in aligned.vocabulary.specials for token in aligned.vocabulary.tokens], dtype=bool)
-    places = np.flatnonzero(aligned.found & ordinary)
-    return places, {aligned.vocabulary.tokens[i]: row for row, i in enumerate(places.tolist())}
+def known_words(aligned: Aligned) -> tuple[np.ndarray, dict[str, int]]:
+    """Return the ids of the words that the source has, without special tokens, and the place of each word among them."""
+    tokens = aligned.vocabulary.tokens
+    ordinary = np.array([token not in aligned.vocabulary.specials for token in tokens], dtype=bool)
+    ids = np.flatnonzero(aligned.found & ordinary)
+    return ids, {tokens[token_id]: place for place, token_id in enumerate(ids.tolist())}
 
 
-def total(scores: Mapping[str, Score]) -> Score:
-    """Return all sections together."""
+def total_score(scores: Mapping[str, Score]) -> Score:
+    """Return the sum of all sections."""
     return Score(sum(score.right for score in scores.values()), sum(score.asked for score in scores.values()))
 
 
 @dataclass(frozen=True)
 class Table4Row:
-    """A row of Table 4: right answers, over draws of the positions where these are added."""
+    """A table row of Table 4: right answers, one count for each draw of positions."""
 
     name: str
     right: tuple[int, ...]
@@ -140,35 +174,52 @@ class Table4Row:
 def table4(
     aligned: Aligned, matrix: Matrix, questions: Sequence[Question], *, length: int = 20, draws: int = 10, seed: int = 0
 ) -> list[Table4Row]:
-    """Return the paper's Table 4 on these vectors, row by row; positions are drawn `draws` times.
+    """Return Table 4 of the paper on these vectors.
 
-    `matrix` holds the aligned rows with missing ones filled. Positions are added after × √D, from the first `length` rows
-    of the table (PAPER.md 6).
+    Parameters
+    ----------
+    aligned
+        The vectors in vocabulary order.
+    matrix
+        The same vectors with missing rows filled.
+    questions
+        The questions of a file.
+    length
+        Positions come from the first rows of the position table, this many, and are added after × √D (PAPER.md 6).
+    draws
+        The number of times that positions are drawn.
+    seed
+        The seed of the draws.
+
+    Returns
+    -------
+    list[Table4Row]
+        The table rows in the order of the paper.
     """
     count, dim = matrix.shape
-    places, index = known(aligned)
-    raw = matrix[places].astype(np.float64)
-    spread = float(raw.std())
-    narrow = (raw - raw.mean()) * (xavier_std(count, dim) / spread)
+    ids, index = known_words(aligned)
+    raw = matrix[ids].astype(np.float64)
+    std = float(raw.std())
+    standardized = (raw - raw.mean()) * (xavier_std(count, dim) / std)
     root = math.sqrt(dim)
     table = sinusoidal(length, dim)
 
-    def right(rows: np.ndarray) -> int:
-        return total(evaluate(rows.astype(np.float32), index, questions)).right
+    def count_right(rows: np.ndarray) -> int:
+        return total_score(evaluate(rows.astype(np.float32), index, questions)).right
 
     def with_positions(rows: np.ndarray, gain: float = 1.0) -> tuple[int, ...]:
         generators = [stream(seed, f"table 4, gain {gain:.6g}, draw {draw}") for draw in range(draws)]
-        return tuple(right(rows + gain * table[rng.integers(0, length, len(rows))]) for rng in generators)
+        return tuple(count_right(rows + gain * table[rng.integers(0, length, len(rows))]) for rng in generators)
 
-    asked = len(applicable(questions, index))
+    asked = len(answerable(questions, index))
     results = (
-        (right(raw),),
-        (right(raw * root),),
+        (count_right(raw),),
+        (count_right(raw * root),),
         with_positions(raw * root),
-        (right(narrow),),
-        (right(narrow * root),),
-        with_positions(narrow * root),
-        with_positions(raw * root, spread / xavier_std(count, dim)),
+        (count_right(standardized),),
+        (count_right(standardized * root),),
+        with_positions(standardized * root),
+        with_positions(raw * root, std / xavier_std(count, dim)),
     )
     printed = tomllib.loads(resources.files("embinit.diagnosis").joinpath("table4.toml").read_text("utf-8"))["row"]
     return [Table4Row(row["name"], counts, asked, row["percent"]) for row, counts in zip(printed, results, strict=True)]

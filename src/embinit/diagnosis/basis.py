@@ -1,4 +1,4 @@
-"""The numbers that a verdict rests on: what is stored of a diagnosis, so that a verdict can be drawn again."""
+"""The measurements that decide a verdict. They are stored, so that other thresholds can be applied later."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ from embinit.types import Host, TaskKind
 
 @dataclass(frozen=True)
 class Basis:
-    """What a verdict rests on, its lines aside: the same numbers with other lines may be another verdict."""
+    """The measurements that decide a verdict together with the thresholds."""
 
     host: Host
-    #: of the whole matrix; the distribution is of those that the source had
+    #: rows of the complete matrix
     rows: int
+    #: the distribution and the shape of the rows that the source has
     spread: Distribution
     shape: Geometry
+    #: None if the host does not add positions
     absorbed: Absorption | None
-    #: shares of types and, where counts are known, of running tokens
+    #: shares of types and, if counts are known, of running tokens
     coverage: tuple[float, float | None]
-    #: σ of the rows that the source lacked; None where they are too few to tell
+    #: σ of the missing rows; None if they are too few to measure
     missing_std: float | None
-    #: what the model is for; None: not said, and advised as for translation
+    #: the task of the model; None gives the same advice as translation
     task: TaskKind | None = None
-    #: whether the rows are a source's, each where it belongs: random and shuffled ones have nothing to lose
+    #: whether tokens have their own rows of a source; random and shuffled rows have no meaning to lose
     meaning: bool = True
 
     @property
     def table(self) -> str:
-        """Return the table of `verdict.toml` whose lines decide what is advised."""
+        """Return the table of `verdict.toml` whose thresholds decide the advice."""
         if self.absorbed is None:
             return "stream"
-        of_classifiers = self.task == "classification" and self.host.positions == "sinusoidal"
-        return "classification" if of_classifiers else "ratio"
+        for_classifiers = self.task == "classification" and self.host.positions == "sinusoidal"
+        return "classification" if for_classifiers else "ratio"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers as plain JSON values; `basis_of` reads them."""
+        """Return the measurements as plain data; `basis_of` reads them."""
         return asdict(self)
 
 
 def basis_of(content: Mapping[str, Any]) -> Basis:
-    """Return what `Basis.as_json` wrote, also after JSON made lists of its tuples."""
+    """Return the measurements of `Basis.as_json`, also after JSON turned tuples into lists."""
     shape, absorbed = content["shape"], content["absorbed"]
     types, tokens = content["coverage"]
     return Basis(

@@ -1,4 +1,4 @@
-"""`diagnose`: everything that can be said of vectors before training, in one value."""
+"""`diagnose`: measurements of vectors in a model before training, and the verdict on them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
-from embinit.diagnosis.verdict import Verdict, as_dict, verdict
+from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.errors import EmbinitError
-from embinit.hosts import host as known_host
+from embinit.hosts import host as find_host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
@@ -24,11 +24,13 @@ from embinit.types import Aligned, Host, Matrix, check_aligned, task_kind, xavie
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
+#: The σ of fewer missing rows than this is not compared with that of the found rows.
+_FEW_ROWS = 10
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What vectors are like in a model, and what to do with them."""
+    """Measurements of vectors in a model, and the verdict on them."""
 
     host: Host
     recipe: Recipe
@@ -41,28 +43,27 @@ class Diagnosis:
     rows: int
     dim: int
     matrix: Matrix
-    #: of the rows that came from the source, after the recipe
+    #: the distribution of the found rows, after the recipe
     found: Distribution
     missing: Distribution | None
     xavier: Distribution
     positions: Distribution | None
     geometry: Geometry
     absorption: Absorption | None
-    #: the same after the recipe that the verdict names, where that is another
+    #: the absorption after the advised recipe; None if the matrix was already made by it
     after: Absorption | None
-    #: the numbers that the verdict rests on
+    #: the measurements that decide the verdict
     basis: Basis
     verdict: Verdict
 
     @property
     def multiplier(self) -> float:
-        """Return what the model multiplies rows by."""
+        """Return the factor that the model multiplies rows by."""
         return self.host.multiplier(self.dim)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnosis as plain data, for JSON."""
-        factor = self.multiplier
-        tables = {"found": self.found, "missing": self.missing, "xavier": self.xavier}
+        distributions = {"found": self.found, "missing": self.missing, "xavier": self.xavier}
         return {
             "source": {"name": self.source, "format": self.format, "counts": self.counts, "examples": self.examples},
             "host": asdict(self.host),
@@ -73,16 +74,16 @@ class Diagnosis:
             "coverage": {"types": self.coverage[0], "tokens": self.coverage[1]},
             "distribution": {
                 **{
-                    name: {"raw": asdict(table), "scaled": asdict(table.scaled(factor))}
-                    for name, table in tables.items()
-                    if table is not None
+                    name: {"raw": asdict(spread), "scaled": asdict(spread.scaled(self.multiplier))}
+                    for name, spread in distributions.items()
+                    if spread is not None
                 },
                 "positions": None if self.positions is None else asdict(self.positions),
             },
             "geometry": asdict(self.geometry),
             "absorption": None if self.absorption is None else asdict(self.absorption),
             "after": None if self.after is None else asdict(self.after),
-            "verdict": as_dict(self.verdict),
+            "verdict": self.verdict.as_dict(),
         }
 
 
@@ -94,66 +95,104 @@ def diagnose(
     task: str | None = None,
     seed: int = 0,
 ) -> Diagnosis:
-    """Return the diagnosis of aligned vectors, after a recipe (by default as they are), in a model.
+    """Return the diagnosis of aligned vectors in a model.
 
-    `task` is what the model is for, `translation` (as without it) or `classification`; it changes the advice with
-    sinusoids alone.
+    Parameters
+    ----------
+    aligned
+        The rows of a source in vocabulary order, from `align`.
+    host
+        The model: a host, its name, or the folder of a checkpoint.
+    recipe
+        The recipe that makes the matrix to diagnose. By default the vectors are diagnosed as they are.
+    task
+        `translation` (the default) or `classification`. The advice depends on it only with sinusoidal positions.
+    seed
+        The seed of the matrix and of the samples that are measured.
+
+    Returns
+    -------
+    Diagnosis
+        All measurements, and the verdict.
+
+    Raises
+    ------
+    EmbinitError
+        If no token was found, or all numbers of the rows are equal.
+
+    Examples
+    --------
+    >>> diagnosis = diagnose(embinit.align("glove.6B.300d.txt", ["the", "cat"]))      # doctest: +SKIP
+    >>> diagnosis.verdict.recipe                                                       # doctest: +SKIP
+    'pretrained_xavier'
     """
-    purpose = None if task is None else task_kind(task)
+    kind_of_task = None if task is None else task_kind(task)
     check_aligned(aligned, "diagnose")
-    host = host if isinstance(host, Host) else known_host(host)
-    chosen = recipe_of(recipe)
-    matrix = chosen(aligned, stream(seed, "matrix"), host)
-    own = np.ones(len(matrix), dtype=bool) if not chosen.uses_source else aligned.found
-    rows = matrix if own.all() else np.ascontiguousarray(matrix[own])
+    host = host if isinstance(host, Host) else find_host(host)
+    recipe = recipe_of(recipe)
+    matrix = recipe(aligned, stream(seed, "matrix"), host)
+    measured = aligned.found if recipe.uses_source else np.ones(len(matrix), dtype=bool)
+    rows = matrix if measured.all() else np.ascontiguousarray(matrix[measured])
     if not rows.size or float(rows.std(dtype=np.float64)) == 0:
-        raise EmbinitError(f"{aligned.origin.source}: all numbers are equal; these are no vectors")
-    spread, shape, absorbed = distribution(rows), geometry(rows, seed), absorption(rows, host, seed)
-    others = distribution(matrix[~own]) if not own.all() else None
-    coverage = aligned.coverage()
-    missing_std = None if others is None or others.rows < 10 else others.std
-    basis = Basis(host, len(matrix), spread, shape, absorbed, coverage, missing_std, purpose, chosen.keeps_meaning)
-    opinion = verdict(basis)
-    if str(chosen) != "pretrained":
-        # `as is` means: as the recipe made them. A recipe of one's own is written out, so that the text means it.
-        opinion = opinion.of(chosen.name if chosen.name in named_recipes() else str(chosen))
-    after = None
-    if absorbed is not None and str(recipe_of(opinion.recipe)) != str(chosen) and aligned.found.any():
-        better = recipe_of(opinion.recipe)(aligned, stream(seed, "matrix"), host)
-        after = absorption(better[aligned.found], host, seed)
+        raise EmbinitError(f"{aligned.origin.source}: all numbers are equal, so these are not vectors")
+    missing = distribution(matrix[~measured]) if not measured.all() else None
+    basis = Basis(
+        host=host,
+        rows=len(matrix),
+        spread=distribution(rows),
+        shape=geometry(rows, seed),
+        absorbed=absorption(rows, host, seed),
+        coverage=aligned.coverage(),
+        missing_std=None if missing is None or missing.rows < _FEW_ROWS else missing.std,
+        task=kind_of_task,
+        meaning=recipe.keeps_meaning,
+    )
+    advised = verdict(basis)
+    if str(recipe) != "pretrained":
+        # To keep the rows means to make them by the same recipe. A recipe without a name is written out as its steps.
+        advised = advised.with_recipe(recipe.name if recipe.name in named_recipes() else str(recipe))
     return Diagnosis(
         host=host,
-        recipe=chosen,
+        recipe=recipe,
         source=aligned.origin.source,
         format=aligned.origin.format,
         counts=dict(aligned.origin.counts),
         examples=aligned.origin.examples,
         matches={str(kind): count for kind, count in aligned.matches().items()},
-        coverage=coverage,
-        rows=len(matrix),
-        dim=spread.dim,
+        coverage=basis.coverage,
+        rows=basis.rows,
+        dim=basis.spread.dim,
         matrix=matrix,
-        found=spread,
-        missing=others,
-        xavier=_xavier(len(matrix), spread.dim),
-        positions=_positions(host, spread.dim),
-        geometry=shape,
-        absorption=absorbed,
-        after=after,
+        found=basis.spread,
+        missing=missing,
+        xavier=_xavier_distribution(basis.rows, basis.spread.dim),
+        positions=_position_distribution(host, basis.spread.dim),
+        geometry=basis.shape,
+        absorption=basis.absorbed,
+        after=_advised_absorption(aligned, host, recipe, advised, seed) if basis.absorbed is not None else None,
         basis=basis,
-        verdict=opinion,
+        verdict=advised,
     )
 
 
-def _xavier(rows: int, dim: int) -> Distribution:
-    """Return Xavier's distribution at this size, by its formulas rather than by a draw (PAPER.md 7)."""
+def _advised_absorption(aligned: Aligned, host: Host, recipe: Recipe, advised: Verdict, seed: int) -> Absorption | None:
+    """Return the absorption of the rows that the advised recipe makes; None if they are the same or nothing was found."""
+    advised_recipe = recipe_of(advised.recipe)
+    if str(advised_recipe) == str(recipe) or not aligned.found.any():
+        return None
+    matrix = advised_recipe(aligned, stream(seed, "matrix"), host)
+    return absorption(matrix[aligned.found], host, seed)
+
+
+def _xavier_distribution(rows: int, dim: int) -> Distribution:
+    """Return the distribution of Xavier's initialization at this size, from its formulas (PAPER.md 7)."""
     std = xavier_std(rows, dim)
     bound = math.sqrt(3) * std
     length = std * math.sqrt(dim)
     return Distribution(rows, dim, -bound, bound, 0.0, std, -1.2, length, 0.0, bound * math.sqrt(dim))
 
 
-def _positions(host: Host, dim: int) -> Distribution | None:
+def _position_distribution(host: Host, dim: int) -> Distribution | None:
     if not host.adds_positions:
         return None
     if host.positions == "sinusoidal":

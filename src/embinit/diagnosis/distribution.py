@@ -1,4 +1,4 @@
-"""Range, mean, σ, tails and lengths: the numbers of Tables 2, 6 and 8."""
+"""Distributions: range, mean, σ, kurtosis and row length of a matrix, as in Tables 2, 6 and 8 of the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Distribution:
-    """How the numbers of a matrix are spread."""
+    """The distribution of the numbers in a matrix."""
 
     rows: int
     dim: int
@@ -28,7 +28,7 @@ class Distribution:
     norm_max: float
 
     def scaled(self, factor: float) -> Distribution:
-        """Return the distribution of the same matrix times a positive factor."""
+        """Return the distribution of the matrix times a positive factor."""
         values = {
             name: getattr(self, name) * factor
             for name in ("min", "max", "mean", "std", "norm_mean", "norm_min", "norm_max")
@@ -37,7 +37,8 @@ class Distribution:
 
 
 def distribution(matrix: Matrix) -> Distribution:
-    """Return the distribution of a matrix's finite numbers, in blocks so that float64 costs no memory."""
+    """Return the distribution of the finite numbers in a matrix."""
+    # Blocks keep the memory of the float64 copy small.
     count, total, low, high = 0, 0.0, np.inf, -np.inf
     norms = np.empty(len(matrix))
     for start in range(0, len(matrix), _BLOCK):

@@ -1,14 +1,14 @@
-"""What is seen in a matrix, a sentence each: of its positions, of rounding, of its rows."""
+"""Findings: observations about a matrix, with their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
-from embinit.format import percent
+from embinit.diagnosis.wording import Numbers, finding_text
 from embinit.types import Host
 
 Severity = Literal["good", "note", "harm"]
@@ -16,87 +16,70 @@ Severity = Literal["good", "note", "harm"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was seen, with its number."""
+    """An observation with its numbers."""
 
     severity: Severity
+    #: the topic, for example `absorption`
     name: str
-    text: str
+    #: the statement about the topic; `wording.toml` has its sentence
+    kind: str
+    numbers: Numbers = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the sentence of the finding."""
+        return finding_text(self.kind, self.numbers)
 
 
-def of_positions(host: Host) -> list[Finding]:
-    """Return a word on positions whose size is not known."""
+def position_findings(host: Host) -> list[Finding]:
+    """Return a note if the size of the host's positions is assumed, not measured."""
     if not host.position_rms_assumed:
         return []
-    text = (
-        f"the size of the positions is assumed, rms {host.position_rms:.3g}: {host.name} comes without learned "
-        "positions that could be measured"
-    )
-    return [Finding("note", "positions", text)]
+    return [Finding("note", "positions", "positions_assumed", {"rms": host.position_rms, "host": host.name})]
 
 
-def of_rounding(absorbed: Absorption, host: Host, line: Mapping[str, float]) -> list[Finding]:
-    """Return what number formats leave of the positions."""
-    lost = {form: share for form, share in absorbed.rounding_loss.items() if share >= line["note"]}
+def rounding_findings(absorbed: Absorption, host: Host, threshold: Mapping[str, float]) -> list[Finding]:
+    """Return the part of the positions that rounding to number formats loses."""
+    lost = {
+        number_format: share for number_format, share in absorbed.rounding_loss.items() if share >= threshold["note"]
+    }
     if not lost:
-        return [Finding("good", "rounding", "no number format loses the positions at this scale")]
-    first, *others = sorted(lost, key=lambda form: -lost[form])
-    listed = ", ".join(
-        [
-            f"{percent(lost[first])} of their signal is lost in {first}",
-            *(f"{percent(lost[form])} in {form}" for form in others),
-        ]
-    )
-    own = lost.get(host.numbers, 0.0) >= line["harm"]
-    severity: Severity = "harm" if own else "note"
-    if lost[first] < line["harm"]:
-        word = "lose a little to rounding"
-    else:
-        word = "are rounded away" if own else f"would be rounded away in another format than {host.numbers}"
-    return [Finding(severity, "rounding", f"positions {word}: {listed}")]
+        return [Finding("good", "rounding", "rounding_harmless")]
+    numbers = {"lost": lost, "format": host.numbers}
+    if lost.get(host.numbers, 0.0) >= threshold["harm"]:
+        return [Finding("harm", "rounding", "rounding", numbers)]
+    kind = "rounding_elsewhere" if max(lost.values()) >= threshold["harm"] else "rounding_little"
+    return [Finding("note", "rounding", kind, numbers)]
 
 
-def of_rows(basis: Basis, line: Mapping[str, float]) -> list[Finding]:
-    """Return what is odd about the rows themselves, whatever is advised."""
-    spread, shape, host = basis.spread, basis.shape, basis.host
-    coverage, missing_std = basis.coverage, basis.missing_std
-    found: list[Finding] = []
+def row_findings(basis: Basis, threshold: Mapping[str, float]) -> list[Finding]:
+    """Return what is unusual about the rows themselves, whatever the advice."""
+    spread, shape, host, missing_std = basis.spread, basis.shape, basis.host, basis.missing_std
+    findings: list[Finding] = []
 
-    def say(severity: Severity, name: str, text: str) -> None:
-        found.append(Finding(severity, name, text))
+    def add(severity: Severity, name: str, **numbers: object) -> None:
+        findings.append(Finding(severity, name, name.replace(" ", "_"), numbers))
 
-    if coverage[0] < line["coverage"]:
-        say("harm", "coverage", f"only {percent(coverage[0])} of the vocabulary was found; most rows will be random")
+    if basis.coverage[0] < threshold["coverage"]:
+        add("harm", "coverage", share=basis.coverage[0])
     if missing_std is not None and spread.std > 0:
-        unlike = max(missing_std, 1e-12) / spread.std
-        if not 1 / line["unlike"] < unlike < line["unlike"]:
-            say("note", "missing rows", f"missing rows have σ {missing_std:.3g}, found ones {spread.std:.3g}")
-    if spread.std > 0 and abs(spread.mean) > line["offset"] * spread.std:
-        say(
-            "note",
-            "mean",
-            f"the mean is {abs(spread.mean) / spread.std:.2f} σ from zero; `pretrained | center` takes it away",
-        )
-    if shape.mean_cosine > line["cone"]:
-        say(
-            "note",
-            "isotropy",
-            f"rows point the same way (mean cosine {shape.mean_cosine:.2f}); `pretrained | all_but_the_top` spreads them",
-        )
+        factor = max(missing_std, 1e-12) / spread.std
+        if not 1 / threshold["unlike"] < factor < threshold["unlike"]:
+            add("note", "missing rows", missing=missing_std, found=spread.std)
+    if spread.std > 0 and abs(spread.mean) > threshold["offset"] * spread.std:
+        add("note", "mean", offset=abs(spread.mean) / spread.std)
+    if shape.mean_cosine > threshold["cone"]:
+        add("note", "isotropy", cosine=shape.mean_cosine)
     if shape.outlier_dimensions:
-        listed = ", ".join(map(str, shape.outlier_dimensions[:5]))
-        count = len(shape.outlier_dimensions)
-        verb = "dimensions dominate" if count > 1 else "dimension dominates"
-        say("note", "outlier dimensions", f"{count} {verb} ({listed})")
-    for count, what in (
-        (shape.zero_rows, "zero rows"),
-        (shape.duplicate_rows, "duplicate rows"),
-        (shape.bad_rows, "NaN or infinite rows"),
-    ):
-        if count:
-            text = f"{count:,} {what if count > 1 else what.removesuffix('s')}"
-            say("harm" if what.startswith("NaN") else "note", what, text)
+        dimensions = shape.outlier_dimensions
+        add("note", "outlier dimensions", count=len(dimensions), dimensions=dimensions)
+    if shape.zero_rows:
+        add("note", "zero rows", count=shape.zero_rows)
+    if shape.duplicate_rows:
+        add("note", "duplicate rows", count=shape.duplicate_rows)
+    if shape.bad_rows:
+        findings.append(Finding("harm", "NaN or infinite rows", "bad_rows", {"count": shape.bad_rows}))
     logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
-    if host.tied and basis.task != "classification" and logits > line["logits"]:
-        text = f"tied embeddings: first logits have σ {logits:.3g}, so that the loss starts far off"
-        say("harm", "logits", text)
-    return found
+    if host.tied and basis.task != "classification" and logits > threshold["logits"]:
+        add("harm", "logits", std=logits)
+    return findings

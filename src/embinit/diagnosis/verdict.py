@@ -1,280 +1,254 @@
-"""From numbers to plain words: what will happen, why, and the recipe to use."""
+"""The verdict: the advice for a matrix in a host, decided from its measurements."""
 
 from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
-from embinit.diagnosis.findings import Finding, of_positions, of_rounding, of_rows
-from embinit.format import percent
-from embinit.types import Host, xavier_std
+from embinit.diagnosis.findings import Finding, Severity, position_findings, rounding_findings, row_findings
+from embinit.diagnosis.wording import Advice, Case, advice_of, advice_text, fraction, headline
+from embinit.types import xavier_std
 
-#: Where a verdict draws its lines: table -> name -> number, as in `verdict.toml`.
-Lines = Mapping[str, Mapping[str, float]]
+#: The thresholds of the verdict: table -> name -> number, as in `verdict.toml`.
+Thresholds = Mapping[str, Mapping[str, float]]
+
+_TO_HOST = "pretrained | center | scale to=host"
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What to do with these vectors in this model."""
 
-    #: `as is`, `as is or lightly scaled`, `standardize`, `scale down` (not as far: for classifiers), `enlarge`
-    advice: str
-    headline: str
+    #: the rule that decided; it gives the advice and the headline
+    case: Case
     recipe: str
     findings: tuple[Finding, ...]
-    #: what the rows' learning rate is to be multiplied with: 1 is that of the other weights
+    #: the factor on the rows' learning rate: 1 is the rate of the other weights
     rate: float = 1.0
-    #: the recipe for rows that cannot have a rate of their own; None where they need none
+    #: the recipe if all weights share one learning rate; None if the advised rate is 1
     at_full_rate: str | None = None
+    #: the ratio of rows to positions that the recipe scales to, if the headline names it
+    target: float | None = None
 
     @property
-    def said(self) -> str:
-        """Return the advice in a few words, with its rate."""
-        return said(self.advice, self.rate)
+    def advice(self) -> Advice:
+        """Return the advice: `as is`, `as is or lightly scaled`, `standardize`, `scale down` or `enlarge`."""
+        return advice_of(self.case)
 
-    def of(self, recipe: str) -> Verdict:
-        """Return the same of rows that a recipe made: to leave them as they are is to make them so."""
+    @property
+    def headline(self) -> str:
+        """Return the advice as a sentence, with its reason."""
+        return headline(self.case, self.target, self.rate)
+
+    @property
+    def summary(self) -> str:
+        """Return the advice in a few words, with its learning rate."""
+        return advice_text(self.advice, self.rate)
+
+    def with_recipe(self, recipe: str) -> Verdict:
+        """Return the verdict on rows that a recipe made: to keep them means to make them by this recipe."""
         at_full_rate = recipe if self.at_full_rate == "pretrained" else self.at_full_rate
         return replace(self, recipe=recipe if self.recipe == "pretrained" else self.recipe, at_full_rate=at_full_rate)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain data."""
+        findings = [
+            {"severity": finding.severity, "name": finding.name, "text": finding.text} for finding in self.findings
+        ]
+        return {
+            "advice": self.advice,
+            "headline": self.headline,
+            "recipe": self.recipe,
+            "rate": self.rate,
+            "at_full_rate": self.at_full_rate,
+            "findings": findings,
+        }
+
 
 @cache
-def limits() -> dict[str, dict[str, float]]:
-    """Return the lines that the verdict draws, with what they rest on in the file."""
+def _data() -> dict[str, Any]:
     return tomllib.loads(resources.files("embinit.diagnosis").joinpath("verdict.toml").read_text("utf-8"))
 
 
-def part(share: float) -> str:
-    """Return what a rate is multiplied with as a person says it."""
-    return {0.1: "a tenth", 0.5: "half"}.get(share, f"{share:g}")
+def thresholds() -> Thresholds:
+    """Return the thresholds of the verdict; their evidence stands in the file."""
+    return {table: values for table, values in _data().items() if table != "evidence"}
 
 
-def said(advice: str, rate: float) -> str:
-    """Return an advice with the rate that goes with it.
-
-    >>> said("as is", 1.0), said("standardize", 0.1)
-    ('as is', 'standardize, at a tenth of the rate')
-    """
-    return advice if rate == 1 else f"{advice}, at {part(rate)} of the rate"
-
-
-def verdict(basis: Basis, lines: Lines | None = None) -> Verdict:
-    """Return the advice for a matrix of which these numbers are known, with every finding; by other lines where given."""
-    lines = limits() if lines is None else lines
+def verdict(basis: Basis, limits: Thresholds | None = None) -> Verdict:
+    """Return the verdict on a matrix with these measurements, by the given thresholds or by those of the package."""
+    limits = thresholds() if limits is None else limits
     rate, at_full_rate = 1.0, None
-    if basis.absorbed is not None:
-        advice, headline, recipe, findings = _with_positions(basis, basis.absorbed, lines)
-        if _slower(basis, recipe, lines["rows"]):
-            rate, at_full_rate = lines["classification"]["rate"], recipe
-            advice, headline, recipe, findings = _slowly(basis, recipe, findings, lines)
-        findings += of_positions(basis.host)
-        findings += of_rounding(basis.absorbed, basis.host, lines["rounding"])
+    if basis.absorbed is None:
+        decision = _without_positions(basis, limits["stream"])
+        findings = list(decision.findings)
     else:
-        advice, headline, recipe, findings = _without_positions(basis, lines["stream"])
-    findings += of_rows(basis, lines["rows"])
-    return Verdict(advice, headline, recipe, tuple(findings), rate, at_full_rate)
+        if basis.table == "classification":
+            decision = _for_classifier(basis, basis.absorbed, limits["classification"])
+        else:
+            decision = _with_positions(basis, basis.absorbed, limits["ratio"])
+        if _should_learn_slowly(basis, decision.recipe, limits["rows"]):
+            rate, at_full_rate = limits["classification"]["rate"], decision.recipe
+            decision = _for_slow_rows(basis, decision, limits)
+        findings = [*decision.findings, *position_findings(basis.host)]
+        findings += rounding_findings(basis.absorbed, basis.host, limits["rounding"])
+    findings += row_findings(basis, limits["rows"])
+    return Verdict(decision.case, decision.recipe, tuple(findings), rate, at_full_rate, decision.target)
 
 
-_Opinion = tuple[str, str, str, list[Finding]]
-_SLOWER = (
-    "standardized rows leave the positions to be read, and seem to keep what they mean if they learn slowly: at a tenth of "
-    "the rate they gained 1.6 to 3.3 points on MNLI over the full one, and 0.6 to 2.0 on SST-2, where only GloVe's gained "
-    "nothing (results/size.results.json)"
-)
-_SIZED = (
-    "at that rate larger rows (1.4 times the positions, or BERT's as they come) did better still in three of eight tests, "
-    "by 1.2 to 1.9 points on MNLI, and in none worse beyond noise: compare both (results/size.results.json)"
-)
+class _Decision(NamedTuple):
+    case: Case
+    recipe: str
+    findings: Sequence[Finding]
+    target: float | None = None
 
 
-def _slower(basis: Basis, recipe: str, line: Mapping[str, float]) -> bool:
-    """Return whether rows of which a recipe is advised should learn slowly: a classifier's, most of which mean something."""
-    means = basis.meaning or recipe != "pretrained"
-    return basis.table == "classification" and means and basis.coverage[0] >= line["coverage"]
+# ---------------------------------------------------------------- models that add positions to rows
 
 
-def _slowly(basis: Basis, at_full_rate: str, seen: list[Finding], lines: Lines) -> _Opinion:
-    """Return what to do with rows that learn slowly, of which this was seen: standardize them, whatever their size."""
-    line, spread = lines["classification"], basis.spread
-    how = f"let them learn at {part(line['rate'])} of the other weights' rate"
-    own, ratio, recipe = _ratio(basis, spread.std), _ratio(basis, _xavier(basis)), "pretrained_xavier"
-    if ratio < line["small"]:
-        ratio, recipe = lines["ratio"]["aim"], _at(lines["ratio"]["aim"])
-    why = [Finding("note", "rate", _SLOWER)]
-    if ratio < (own if at_full_rate == "pretrained" else line["aim"]):
-        why.append(Finding("note", "size", _SIZED))
-    centered = abs(spread.mean) <= lines["rows"]["offset"] * spread.std
-    if centered and abs(math.log(own / ratio)) <= math.log(line["near"]):
-        headline = f"Use these vectors as they are, for they are standardized, and {how}."
-        return "as is", headline, "pretrained", [*seen, *why]
-    headline = (
-        f"{'Standardize these vectors' if basis.meaning else 'Use the rows of the source, standardized'}, and {how}."
-    )
-    seen = [replace(one, severity="note") if one.severity == "good" else one for one in seen]
-    return "standardize", headline, recipe, [*seen, *why]
-
-
-def _with_positions(basis: Basis, absorbed: Absorption, lines: Lines) -> _Opinion:
-    if basis.table == "classification":
-        return _in_a_classifier(basis, absorbed, lines["classification"])
-    line, ratio = lines["ratio"], _rounded(absorbed.ratio)
-    seen, told, kept, taken = _words(basis.host, absorbed)
-    if ratio > line["border"]:
-        hidden = _hidden(absorbed)
-        what = "positions are absorbed" if hidden else "rows outweigh the positions"
-        text = f"{what}, which costs long sentences most: {seen}{told}{taken}"
-        headline = (
-            "Standardize these vectors: as they are the model will do worse than with Xavier's random ones, "
-            f"for they {'absorb' if hidden else 'outweigh'} the positions."
-        )
-        return "standardize", headline, _target(basis, line), [Finding("harm", "absorption", text)]
-    if ratio > line["good"]:
-        text = f"{_still_told(absorbed, line['told'])}: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are, or scale them lightly: they are near the range that does no harm."
-        return "as is or lightly scaled", headline, "pretrained", [Finding("note", "absorption", text)]
-    if ratio >= line["buried"]:
-        text = f"rows and positions are of one size: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are: their scale fits the positions."
-        return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
-    text = f"positions drown the rows: {seen}{kept}{taken}"
+def _with_positions(basis: Basis, absorbed: Absorption, limit: Mapping[str, float]) -> _Decision:
+    ratio = _round_ratio(absorbed.ratio)
+    if ratio > limit["border"]:
+        case: Case = "absorbed" if _positions_unreadable(absorbed) else "outweighed"
+        recipe = _recipe_into_range(basis, limit)
+        return _Decision(case, recipe, [_absorption("harm", case, basis, absorbed, neighbours=False)])
+    if ratio > limit["good"]:
+        kind = "larger"
+        if absorbed.position_readout is not None:
+            weak = absorbed.position_readout < limit["told"]
+            kind = "larger_weak" if weak else "larger_readable"
+        return _Decision("near", "pretrained", [_absorption("note", kind, basis, absorbed)])
+    if ratio >= limit["buried"]:
+        return _Decision("fitting", "pretrained", [_absorption("good", "fitting", basis, absorbed)])
     if not basis.meaning:
-        return _random(text)
-    headline = "Enlarge these vectors: they do no harm, but their meaning drowns in the positions."
-    return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+        return _Decision("random", "pretrained", [_absorption("good", "drowned", basis, absorbed, readout=False)])
+    drowned = _absorption("note", "drowned", basis, absorbed, readout=False)
+    return _Decision("drowned", _scale_to(limit["aim"]), [drowned])
 
 
-def _in_a_classifier(basis: Basis, absorbed: Absorption, line: Mapping[str, float]) -> _Opinion:
-    """Return what to do where rows shall keep their meaning in training more than positions must be read from them."""
-    seen, told, kept, taken = _words(basis.host, absorbed)
-    size, ratio = f"{line['aim']} times the positions", _rounded(absorbed.ratio)
-    if ratio > line["high"]:
-        text = f"positions are {'absorbed' if _hidden(absorbed) else 'outweighed'}: {seen}{told}{taken}"
-        headline = (
-            f"Scale these vectors down to {size}, about the size that classifiers did best with at the full rate."
-        )
-        order = "at the full rate, where order hardly matters (sentiment), rows may do as well or better as they are"
-        findings = [Finding("harm", "absorption", text), Finding("note", "order", order)]
-        return "scale down", headline, _at(line["aim"]), findings
-    if ratio >= line["low"]:
-        text = f"rows are somewhat larger than the positions, or nearly as large: {seen}{told}{kept}{taken}"
-        headline = "Use these vectors as they are: about the size that classifiers did best with at the full rate."
-        return "as is", headline, "pretrained", [Finding("good", "absorption", text)]
-    text = f"rows are small beside the positions: {seen}{kept}{taken}"
+def _for_classifier(basis: Basis, absorbed: Absorption, limit: Mapping[str, float]) -> _Decision:
+    """Decide for a classifier at the full rate: it needs the meaning of its rows more than the positions."""
+    ratio, recipe = _round_ratio(absorbed.ratio), _scale_to(limit["aim"])
+    if ratio > limit["high"]:
+        kind = "classifier_absorbed" if _positions_unreadable(absorbed) else "classifier_outweighed"
+        findings = [_absorption("harm", kind, basis, absorbed, neighbours=False), Finding("note", "order", "order")]
+        return _Decision("classifier_large", recipe, findings, limit["aim"])
+    if ratio >= limit["low"]:
+        fitting = _absorption("good", "classifier_fitting", basis, absorbed)
+        return _Decision("classifier_fitting", "pretrained", [fitting])
     if not basis.meaning:
-        return _random(text)
-    headline = (
-        f"Enlarge these vectors to {size}: so small they do no harm, but training soon overwrites what they mean."
-    )
-    return "enlarge", headline, _at(line["aim"]), [Finding("note", "absorption", text)]
+        small = _absorption("good", "classifier_small", basis, absorbed, readout=False)
+        return _Decision("random", "pretrained", [small])
+    small = _absorption("note", "classifier_small", basis, absorbed, readout=False)
+    return _Decision("classifier_small", recipe, [small], limit["aim"])
 
 
-def _rounded(ratio: float) -> float:
-    """Return a ratio in six digits: rows that a recipe scaled to a line are on it."""
+def _should_learn_slowly(basis: Basis, recipe: str, limit: Mapping[str, float]) -> bool:
+    """Return whether the rows of this recipe should learn slowly: in a classifier, if most of them have a meaning."""
+    has_meaning = basis.meaning or recipe != "pretrained"
+    return basis.table == "classification" and has_meaning and basis.coverage[0] >= limit["coverage"]
+
+
+def _for_slow_rows(basis: Basis, full_rate: _Decision, limits: Thresholds) -> _Decision:
+    """Decide for rows that learn slowly: standardize them, whatever their size."""
+    limit, spread = limits["classification"], basis.spread
+    own_ratio, ratio, recipe = _ratio(basis, spread.std), _ratio(basis, _xavier_std(basis)), "pretrained_xavier"
+    if ratio < limit["small"]:
+        ratio, recipe = limits["ratio"]["aim"], _scale_to(limits["ratio"]["aim"])
+    reasons = [_quoted("rate", "slow_rows", rate=fraction(limit["rate"]))]
+    if ratio < (own_ratio if full_rate.recipe == "pretrained" else limit["aim"]):
+        reasons.append(_quoted("size", "larger_slow_rows", aim=limit["aim"]))
+    centered = abs(spread.mean) <= limits["rows"]["offset"] * spread.std
+    if centered and abs(math.log(own_ratio / ratio)) <= math.log(limit["near"]):
+        return _Decision("slow_standardized", "pretrained", [*full_rate.findings, *reasons])
+    # The size of the rows is good at the full rate only, so it is a note here.
+    findings = [
+        replace(finding, severity="note") if finding.severity == "good" else finding for finding in full_rate.findings
+    ]
+    return _Decision("slow" if basis.meaning else "slow_source", recipe, [*findings, *reasons])
+
+
+def _quoted(name: str, kind: str, **numbers: object) -> Finding:
+    """Return a note that quotes published results."""
+    return Finding("note", name, kind, {**_data()["evidence"][kind], **numbers})
+
+
+def _absorption(
+    severity: Severity, kind: str, basis: Basis, absorbed: Absorption, *, readout: bool = True, neighbours: bool = True
+) -> Finding:
+    """Return the finding about rows and positions, with the measurements that matter for it."""
+    tested = basis.host.positions == "sinusoidal" and basis.host.norm == "none"
+    numbers = {
+        "ratio": absorbed.ratio,
+        "readout": absorbed.position_readout if readout else None,
+        "neighbours": absorbed.neighbours_kept if neighbours else None,
+        "tested": tested,
+    }
+    return Finding(severity, "absorption", kind, numbers)
+
+
+def _round_ratio(ratio: float) -> float:
+    """Return a ratio in six digits, so that rows that a recipe scaled to a threshold are exactly on it."""
     return float(f"{ratio:.6g}")
 
 
-def _random(seen: str) -> _Opinion:
-    headline = "Use these rows as they are: small ones do no harm, and random ones have no meaning to lose."
-    return "as is", headline, "pretrained", [Finding("good", "absorption", seen)]
-
-
-def _words(host: Host, absorbed: Absorption) -> tuple[str, str, str, str]:
-    """Return what was seen in the sum of rows and positions: their sizes, what each keeps, and whose lines it is held to."""
-    seen = f"scaled σ is {absorbed.ratio:.3g} times the rms of the positions"
-    readout, stay = absorbed.position_readout, absorbed.neighbours_kept
-    told = (
-        ""
-        if readout is None
-        else f"; a linear read-out tells {percent(readout)} of positions from the sum (chance is 5 %)"
-    )
-    kept = "" if stay is None else f"; {percent(stay)} of nearest neighbours stay"
-    own = host.positions == "sinusoidal" and host.norm == "none"
-    taken = "" if own else " (measured with sinusoids and post-LN; taken over to this model)"
-    return seen, told, kept, taken
-
-
-def _still_told(absorbed: Absorption, line: float) -> str:
-    """Return how well positions are seen beside rows that are larger, by what was measured."""
-    if absorbed.position_readout is None:
-        return "rows are larger than the positions"
-    if absorbed.position_readout < line:
-        return "positions are still there, though weak"
-    return "rows are larger than the positions, which can still be told"
-
-
-def _hidden(absorbed: Absorption) -> bool:
+def _positions_unreadable(absorbed: Absorption) -> bool:
     return absorbed.position_readout is None or absorbed.position_readout < 0.5
 
 
-def _xavier(basis: Basis) -> float:
-    """Return Xavier's σ at the matrix's size."""
+def _xavier_std(basis: Basis) -> float:
+    """Return Xavier's σ at the size of the matrix."""
     return xavier_std(basis.rows, basis.spread.dim)
 
 
 def _ratio(basis: Basis, std: float) -> float:
-    """Return rows of this σ, as the model adds them, over the positions' rms."""
+    """Return the ratio of rows with this σ to the positions."""
     return std * basis.host.multiplier(basis.spread.dim) / basis.host.position_rms
 
 
-def _at(ratio: float) -> str:
+def _scale_to(ratio: float) -> str:
     return f"pretrained | center | scale ratio={ratio}"
 
 
-def _target(basis: Basis, line: Mapping[str, float]) -> str:
-    """Return the recipe that brings rows into the range: the paper's where Xavier's σ lies in it at this size."""
+def _recipe_into_range(basis: Basis, limit: Mapping[str, float]) -> str:
+    """Return the recipe that scales rows into the range: the paper's if Xavier's σ at this size is inside."""
     if basis.host.positions != "sinusoidal":
-        return "pretrained | center | scale to=host"
-    if line["buried"] <= _ratio(basis, _xavier(basis)) <= line["good"]:
+        return _TO_HOST
+    if limit["buried"] <= _ratio(basis, _xavier_std(basis)) <= limit["good"]:
         return "pretrained_xavier"
-    return _at(line["aim"])
+    return _scale_to(limit["aim"])
 
 
-def _without_positions(basis: Basis, line: Mapping[str, float]) -> _Opinion:
+# ---------------------------------------------------------------- models that do not add positions
+
+
+def _without_positions(basis: Basis, limit: Mapping[str, float]) -> _Decision:
     spread, host = basis.spread, basis.host
     own = host.initial_std(basis.rows, spread.dim)
     ratio = spread.std / own
-    seen = f"σ is {spread.std:.3g}, {ratio:.3g} times the {own:.3g} that {host.name} draws"
-    note = (
-        f"positions are not added here ({host.positions}), so they cannot be absorbed; the scale still counts: {seen}"
-    )
-    recipe = "pretrained | center | scale to=host"
-    if ratio > line["high"]:
-        headline = "Scale these vectors down: the first updates of every block are small beside them."
-        return "standardize", headline, recipe, [Finding("harm", "scale", note), *_larger(basis, own)]
-    if ratio < line["low"]:
-        headline = "Enlarge these vectors: they are small beside what the model's blocks add."
-        return "enlarge", headline, recipe, [Finding("note", "scale", note), *_larger(basis, own)]
-    headline = "Use these vectors as they are: their scale is the model's own."
-    return "as is", headline, "pretrained", [Finding("good", "scale", note), *_larger(basis, spread.std)]
+    numbers = {"positions": host.positions, "std": spread.std, "ratio": ratio, "own": own, "host": host.name}
+    if ratio > limit["high"]:
+        return _Decision(
+            "stream_large", _TO_HOST, [Finding("harm", "scale", "scale", numbers), *_rotary_note(basis, own)]
+        )
+    if ratio < limit["low"]:
+        return _Decision(
+            "stream_small", _TO_HOST, [Finding("note", "scale", "scale", numbers), *_rotary_note(basis, own)]
+        )
+    findings = [Finding("good", "scale", "scale", numbers), *_rotary_note(basis, spread.std)]
+    return _Decision("stream_fitting", "pretrained", findings)
 
 
-def _larger(basis: Basis, std: float) -> list[Finding]:
-    """Return what a classifier with rotary positions is told of rows that will be of this σ: larger ones were tried."""
-    tried = basis.task == "classification" and basis.host.positions == "rotary" and basis.meaning
-    if not tried or std >= basis.spread.dim**-0.5:
+def _rotary_note(basis: Basis, std: float) -> list[Finding]:
+    """Return a note for a classifier with rotary positions whose rows will have this σ, if larger rows did better."""
+    measured = basis.task == "classification" and basis.host.positions == "rotary" and basis.meaning
+    if not measured or std >= basis.spread.dim**-0.5:
         return []
-    text = (
-        "a classifier may do better with larger rows: with rotary positions, GloVe at σ = 1/√D gained 2.2 points "
-        "[1.5, 2.9] over Xavier's σ on MNLI, and at 4.7 times Xavier's σ 1.0 [0.3, 1.7] on SST-2 "
-        "(results/both.results.json); compare `pretrained | center | scale to=inverse_sqrt_d`"
-    )
-    return [Finding("note", "task", text)]
-
-
-def as_dict(value: Verdict) -> dict[str, Any]:
-    """Return the verdict as plain data."""
-    return {
-        "advice": value.advice,
-        "headline": value.headline,
-        "recipe": value.recipe,
-        "rate": value.rate,
-        "at_full_rate": value.at_full_rate,
-        "findings": [vars(finding) for finding in value.findings],
-    }
+    return [_quoted("task", "larger_rotary_rows")]

@@ -15,7 +15,6 @@ import numpy as np
 from embinit.diagnosis.analogy import read_questions, table4
 from embinit.diagnosis.diagnose import diagnose
 from embinit.diagnosis.distribution import Distribution, distribution
-from embinit.diagnosis.verdict import as_dict
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import Draft, DraftBlock
 from embinit.experiments.execution.starts import aligned_of, dim_of, start_of
@@ -101,7 +100,7 @@ def _verdicts(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
                 aligned = aligned_of(side, paths[name], prepared.vocabularies[name], dim_of(spec))
                 as_is = recipe("pretrained", side.fill)
                 seen = diagnose(aligned, host=model, recipe=as_is, task=prepared.task, seed=spec.seed)
-                said = {"basis": seen.basis.as_json(), "verdict": as_dict(seen.verdict)}
+                said = {"basis": seen.basis.as_json(), "verdict": seen.verdict.as_dict()}
                 rows[name, side.rows] = {"side": name, "source": side.source, "rows": side.rows, **said}
     return list(rows.values())
 

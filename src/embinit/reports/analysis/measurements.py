@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
-from embinit.diagnosis.verdict import Verdict, part, verdict
+from embinit.diagnosis.verdict import Verdict, verdict
+from embinit.diagnosis.wording import fraction
 from embinit.experiments.experiment import Block, Experiment
 from embinit.format import NONE, compact, fixed, listed, plural, share, signed
 from embinit.reports import metrics
@@ -206,7 +207,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, str]:
         basis = basis_of(row["basis"])
         opinion = verdict(basis)
         lines.append(verdict_cells(row["side"], row["source"], basis, opinion))
-        said.append(f"{row['source']} ({row['side']}): {opinion.said}")
+        said.append(f"{row['source']} ({row['side']}): {opinion.summary}")
     caption = "Ratio: scaled σ over the positions' rms; positions told: by a linear read-out, chance is 5 %"
     return Table(caption, VERDICT_HEADER, tuple(lines), words=2), ", ".join(said)
 
@@ -226,7 +227,7 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
         ", ".join(one.name for one in opinion.findings if one.severity == "harm") or NONE,
         opinion.advice,
         opinion.recipe,
-        "full" if opinion.rate == 1 else part(opinion.rate),
+        "full" if opinion.rate == 1 else fraction(opinion.rate),
         opinion.at_full_rate or NONE,
     )
     return tuple(Cell(text) for text in texts)
@@ -234,6 +235,6 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
 
 def _counted(blocks: Iterable[Mapping[str, Any]]) -> str:
     """Return how often each advice was given."""
-    given = Counter(verdict(basis_of(row["basis"])).said for block in blocks for row in block["rows"])
+    given = Counter(verdict(basis_of(row["basis"])).summary for block in blocks for row in block["rows"])
     advised = listed([f"{advice!r} for {count}" for advice, count in given.most_common()])
     return f"of {plural(sum(given.values()), 'matrix', 'matrices')} it advises {advised}"
