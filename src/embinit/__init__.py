@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 keep_old_names()
 
-# Importing is free: a name brings its module in when it is first used.
-_WHERE = {
+#: public name -> its module, which is imported when the name is first used
+_MODULES = {
     "Aligned": "types",
     "Diagnosis": "diagnosis.diagnose",
     "EmbinitError": "errors",
@@ -53,12 +53,12 @@ _WHERE = {
     "apply": "export.models",
     "diagnose": "diagnosis.diagnose",
     "host": "hosts",
-    "load": "sources.loading",
+    "load": "sources.load",
     "parameter_groups": "export.rates",
     "recipe": "recipes.recipe",
     "set_embedding": "export.models",
     "stream": "seeds",
-    "write": "export.writing",
+    "write": "export.formats",
 }
 
 __all__ = [
@@ -86,9 +86,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in _MODULES:
         raise AttributeError(f"module 'embinit' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"embinit.{_WHERE[name]}"), name)
+    return getattr(importlib.import_module(f"embinit.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

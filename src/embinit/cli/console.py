@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from embinit.format import plural
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -83,7 +85,13 @@ def hanging(lines: Iterable[tuple[str, str]]) -> Table:
 
 def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
     """Return what was counted during reading besides the rows, and messages about the first rejected rows."""
-    notes = [f"{name}: {count:,}" for name, count in counts.items() if name not in ("rows", "rejected") and count]
+    notes = []
+    for name, count in counts.items():
+        label, _, reason = name.partition(": ")
+        if count and label == "rejected" and reason:
+            notes.append(f"{plural(count, 'row')} rejected ({reason})")
+        elif count and name not in ("rows", "rejected"):
+            notes.append(f"{name}: {count:,}")
     return [*notes, *(f"  {example}" for example in examples)]
 
 

@@ -29,10 +29,13 @@ def command(
     vectors, vocabulary = out / "vectors.txt", out / "vocabulary.txt"
     _write_data(vectors, vocabulary)
     screen = console()
-    screen.print(f"[dim]$ embinit inspect {vectors} --vocab {vocabulary}[/]\n")
+    screen.print(f"[dim]$ embinit inspect {vectors} --vocab {vocabulary}[/]\n", soft_wrap=True)
     inspect.command(str(vectors), vocab=vocabulary)
     matrix = out / "embedding.safetensors"
-    screen.print(f"\n[dim]$ embinit make {vectors} --vocab {vocabulary} --recipe pretrained_xavier --out {matrix}[/]\n")
+    screen.print(
+        f"\n[dim]$ embinit make {vectors} --vocab {vocabulary} --recipe pretrained_xavier --out {matrix}[/]\n",
+        soft_wrap=True,
+    )
     make.command(str(vectors), out=matrix, vocab=vocabulary, recipe="pretrained_xavier")
     screen.print(f"\n[dim]$ embinit inspect {matrix}[/]\n")
     inspect.command(str(matrix))
