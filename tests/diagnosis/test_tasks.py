@@ -14,7 +14,7 @@ from embinit.diagnosis.verdict import thresholds, verdict
 from embinit.hosts import host
 from embinit.recipes.recipe import recipe
 from embinit.types import xavier_std
-from tests.diagnosis.made import vectors
+from tests.diagnosis.random_vectors import vectors
 from tests.refusal import refused
 
 

@@ -15,7 +15,7 @@ from embinit.format import percent
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.types import Aligned, Embeddings
-from tests.diagnosis.made import vectors
+from tests.diagnosis.random_vectors import vectors
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from embinit.format import plural
+from embinit.format import percent, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,6 +81,12 @@ def hanging(lines: Iterable[tuple[str, str]]) -> Table:
     for label, text in lines:
         made.add_row(label, text)
     return made
+
+
+def coverage_text(types: float, tokens: float | None) -> str:
+    """Return the shares of types and of running tokens that the source has: `91 % of types, 98 % of running tokens`."""
+    running = "" if tokens is None else f", {percent(tokens)} of running tokens"
+    return f"{percent(types)} of types{running}"
 
 
 def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:

@@ -149,17 +149,14 @@ def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: b
 def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, default_model: bool) -> None:
     from rich.markup import escape
 
-    from embinit.cli.console import hanging, reading_notes
-    from embinit.format import percent
+    from embinit.cli.console import coverage_text, hanging, reading_notes
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
     whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"
     default = " (the default; choose another with --model)" if default_model else ""
     lines = [("vocabulary", f"{diagnosis.rows:,} {whose}: {kinds}")]
     if not own_vocabulary:
-        types, tokens = diagnosis.coverage
-        running = "" if tokens is None else f", {percent(tokens)} of running tokens"
-        lines.append(("coverage", f"{percent(types)} of types{running}"))
+        lines.append(("coverage", coverage_text(*diagnosis.coverage)))
     lines.append(("model", f"{diagnosis.host.name}{default}: {diagnosis.host.about}"))
     lines += [("task", task)] if (task := _task_text(diagnosis)) else []
     lines.append(("recipe", str(diagnosis.recipe)))

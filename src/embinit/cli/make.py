@@ -58,11 +58,11 @@ def command(
 
     embinit make glove.6B.300d.txt --vocab vocab.txt --recipe pretrained_xavier -o embedding.safetensors
     """
-    from embinit.cli.console import console, number, print_json, reading_notes, working
+    from embinit.cli.console import console, coverage_text, number, print_json, reading_notes, working
     from embinit.diagnosis.distribution import distribution
     from embinit.export.card import card
     from embinit.export.formats import files_of, write
-    from embinit.format import percent, plural
+    from embinit.format import plural
     from embinit.hosts import host as host_of
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.seeds import stream
@@ -85,11 +85,9 @@ def command(
         return
     screen = console()
     before, after = distribution(aligned.rows) if aligned.found.any() else None, distribution(matrix)
-    types, tokens = aligned.coverage()
-    running = "" if tokens is None else f", {percent(tokens)} of running tokens"
     screen.print(f"{len(matrix):,} rows x {matrix.shape[1]} dimensions", markup=False)
     screen.print(f"recipe: {chosen} (fill {chosen.fill}, seed {seed})", markup=False)
-    screen.print(f"found: {percent(types)} of types{running}")
+    screen.print(f"found: {coverage_text(*aligned.coverage())}")
     for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples):
         screen.print(f"reading: {note}", markup=False)
     if before is not None:

@@ -11,7 +11,7 @@ from embinit.positions import sinusoidal
 from embinit.seeds import stream
 from embinit.types import Host, Matrix, NumberFormat, finite_rows
 
-#: The length of a usual sentence. A model rarely meets the other of the 5,000 positions in its table (PAPER.md 6).
+#: The length of a usual sentence. A model rarely meets later positions of its table, which has 5,000 (PAPER.md 6).
 LENGTH = 20
 _NEIGHBOURS = 10
 _QUERIES = 300

@@ -122,7 +122,7 @@ def _with_positions(basis: Basis, absorbed: Absorption, limit: Mapping[str, floa
     if ratio > limit["good"]:
         kind = "larger"
         if absorbed.position_readout is not None:
-            weak = absorbed.position_readout < limit["told"]
+            weak = absorbed.position_readout < limit["readable"]
             kind = "larger_weak" if weak else "larger_readable"
         return _Decision("near", "pretrained", [_absorption("note", kind, basis, absorbed)])
     if ratio >= limit["buried"]:

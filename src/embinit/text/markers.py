@@ -63,7 +63,7 @@ def strip_marker(token: str, scheme: Scheme) -> tuple[str, bool]:
     if scheme == "end-of-word":
         return token.removesuffix("</w>"), token.endswith("</w>")
     if scheme == "subword-nmt":
-        # In `wal@@ king` the token `king` does not show that it ends a word, so it is read as a whole word.
+        # The token `king` may continue a word, as in `wal@@ king`. It does not show that, so it is read as a word.
         return token.removesuffix("@@"), not token.endswith("@@")
     return token, True
 
