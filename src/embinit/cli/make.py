@@ -86,7 +86,7 @@ def command(
     screen = console()
     before, after = distribution(aligned.rows) if aligned.found.any() else None, distribution(matrix)
     screen.print(f"{len(matrix):,} rows x {matrix.shape[1]} dimensions", markup=False)
-    screen.print(f"recipe: {chosen} (fill {chosen.fill}, seed {seed})", markup=False)
+    screen.print(f"recipe: {chosen} (fill {chosen.fill}, seed {seed})", markup=False, soft_wrap=True)
     screen.print(f"found: {coverage_text(*aligned.coverage())}")
     for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples):
         screen.print(f"reading: {note}", markup=False)
