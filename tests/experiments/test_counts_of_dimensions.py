@@ -19,7 +19,7 @@ def test_more_dimensions_than_the_source_has_are_an_error_of_the_file(tmp_path: 
     with pytest.raises(EmbinitError) as raised:
         read_draft(file)
     for k in (16, -2):
-        assert f"made.toml, block 1 (x): free dims={k}: from 0 to 15 of the 16 dimensions" in str(raised.value)
+        assert f"made.toml, block 1 (x): free dims={k}: expected 0 to 15 of the 16 dimensions" in str(raised.value)
     assert "dims=4" not in str(raised.value)
 
 
@@ -27,7 +27,7 @@ def test_a_dimension_that_is_known_only_with_the_vectors_is_checked_then(tmp_pat
     where = places(tmp_path)
     file = written(tmp_path, f'{BLOCK}source = "other"\nrecipe = "xavier | free dims=12"\n')
     read_draft(file)
-    with pytest.raises(EmbinitError, match=r"made.toml, block x: free dims=12: from 0 to 11 of the 12 dimensions"):
+    with pytest.raises(EmbinitError, match=r"made.toml, block x: free dims=12: expected 0 to 11 of the 12 dimensions"):
         resolved(file, where)
-    with pytest.raises(EmbinitError, match=r"made.toml, block 1 \(x\): free dims=-2: from 0 on"):
+    with pytest.raises(EmbinitError, match=r"made.toml, block 1 \(x\): free dims=-2: expected 0 or more"):
         read_draft(written(tmp_path, f'{BLOCK}source = "other"\nrecipe = "xavier | free dims=-2"\n'))

@@ -89,7 +89,7 @@ def test_a_killed_command_goes_on_to_the_same_file(tmp_path: Path) -> None:
         assert not cut.exists()
     assert kills
     done = subprocess.run(command(*words, cut), check=True, capture_output=True, text=True)
-    assert "of a stopped run" in done.stdout
+    assert "continued a stopped run" in done.stdout
     assert cut.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.txt", "text.txt", "whole.txt"]
 
