@@ -35,54 +35,57 @@ def row_of(token: str, embeddings: Embeddings) -> list[float]:
 @pytest.mark.parametrize("scheme", PIECES)
 def test_words_meet_their_pieces_in_every_scheme(scheme: str) -> None:
     tokens = PIECES[scheme]
-    made = source(tokens)
-    found = align(made, ["the", "dog", "für", "ing", "."], matching=Matching(compose=False))
-    assert found.vectors[0].tolist() == row_of(tokens[0], made)
-    assert found.vectors[1].tolist() == row_of(tokens[1], made)
-    assert found.vectors[2].tolist() == row_of(tokens[3], made)
-    assert found.vectors[4].tolist() == row_of(".", made)
+    embeddings = source(tokens)
+    aligned = align(embeddings, ["the", "dog", "für", "ing", "."], matching=Matching(compose=False))
+    assert aligned.vectors[0].tolist() == row_of(tokens[0], embeddings)
+    assert aligned.vectors[1].tolist() == row_of(tokens[1], embeddings)
+    assert aligned.vectors[2].tolist() == row_of(tokens[3], embeddings)
+    assert aligned.vectors[4].tolist() == row_of(".", embeddings)
     # `ing` is a piece that goes on there, never the word `ing`.
-    assert not found.found[3]
-    assert found.kinds[1] == "case"
-    assert found.kinds[3] == "missing"
-    assert found.kinds[0] == ("exact" if tokens[0] == "the" else "marker")
+    assert not aligned.found[3]
+    assert aligned.kinds[1] == "case"
+    assert aligned.kinds[3] == "missing"
+    assert aligned.kinds[0] == ("exact" if tokens[0] == "the" else "marker")
 
 
 @pytest.mark.parametrize("own", PIECES)
 @pytest.mark.parametrize("theirs", PIECES)
 def test_pieces_meet_across_schemes(own: str, theirs: str) -> None:
-    found = align(source(PIECES[theirs]), PIECES[own], matching=Matching(compose=False))
-    made = source(PIECES[theirs])
-    assert found.found[:5].all()
-    assert found.vectors[:5].tolist() == made.vectors[:5].tolist()
+    aligned = align(source(PIECES[theirs]), PIECES[own], matching=Matching(compose=False))
+    embeddings = source(PIECES[theirs])
+    assert aligned.found[:5].all()
+    assert aligned.vectors[:5].tolist() == embeddings.vectors[:5].tolist()
 
 
 def test_exact_comes_before_lower_case_and_case_can_be_switched_off() -> None:
-    made = source(["The", "the", "PARIS"])
-    found = align(made, ["The", "THE", "paris"])
-    assert found.kinds == ("exact", "case", "case")
-    assert found.vectors[0].tolist() == row_of("The", made)
-    assert found.vectors[1].tolist() == row_of("the", made)
-    assert align(made, ["THE", "paris"], matching=Matching(case=False)).kinds == ("missing", "missing")
+    embeddings = source(["The", "the", "PARIS"])
+    aligned = align(embeddings, ["The", "THE", "paris"])
+    assert aligned.kinds == ("exact", "case", "case")
+    assert aligned.vectors[0].tolist() == row_of("The", embeddings)
+    assert aligned.vectors[1].tolist() == row_of("the", embeddings)
+    assert align(embeddings, ["THE", "paris"], matching=Matching(case=False)).kinds == ("missing", "missing")
 
 
 def test_markers_can_be_switched_off() -> None:
-    made = source(PIECES["sentencepiece"])
-    assert align(made, ["the", "ing"], matching=Matching(markers=False, compose=False)).kinds == ("missing", "exact")
+    embeddings = source(PIECES["sentencepiece"])
+    assert align(embeddings, ["the", "ing"], matching=Matching(markers=False, compose=False)).kinds == (
+        "missing",
+        "exact",
+    )
 
 
 def test_special_tokens_are_never_matched_by_accident() -> None:
-    made = source(["<unk>", "<pad>", "[cls]", "word"], specials=frozenset({"<unk>"}))
-    found = align(made, ["<unk>", "<pad>", "[CLS]", "word"])
-    assert found.kinds == ("special", "special", "special", "exact")
-    assert found.found.tolist() == [False, False, False, True]
-    asked = align(made, ["<unk>", "[CLS]"], matching=Matching(specials=True))
+    embeddings = source(["<unk>", "<pad>", "[cls]", "word"], specials=frozenset({"<unk>"}))
+    aligned = align(embeddings, ["<unk>", "<pad>", "[CLS]", "word"])
+    assert aligned.kinds == ("special", "special", "special", "exact")
+    assert aligned.found.tolist() == [False, False, False, True]
+    asked = align(embeddings, ["<unk>", "[CLS]"], matching=Matching(specials=True))
     assert asked.kinds == ("exact", "special")
 
 
 def test_a_source_special_is_no_word() -> None:
-    made = source(["odd", "word"], specials=frozenset({"odd"}))
-    assert align(made, ["odd", "word"]).kinds == ("missing", "exact")
+    embeddings = source(["odd", "word"], specials=frozenset({"odd"}))
+    assert align(embeddings, ["odd", "word"]).kinds == ("missing", "exact")
 
 
 def test_missing_words_are_composed_where_the_source_can() -> None:
@@ -91,20 +94,20 @@ def test_missing_words_are_composed_where_the_source_can() -> None:
         return np.full((len(tokens), 3), 7, dtype=np.float32), made
 
     made = source(["word"], compose=compose)
-    found = align(made, ["word", "cannot", "other"])
-    assert found.kinds == ("exact", "composed", "missing")
-    assert found.vectors[1].tolist() == [7, 7, 7]
-    assert found.vectors[2].tolist() == [0, 0, 0]
+    aligned = align(made, ["word", "cannot", "other"])
+    assert aligned.kinds == ("exact", "composed", "missing")
+    assert aligned.vectors[1].tolist() == [7, 7, 7]
+    assert aligned.vectors[2].tolist() == [0, 0, 0]
     assert align(made, ["cannot"], matching=Matching(compose=False)).kinds == ("missing",)
 
 
-def test_pieces_are_taught_by_the_words_that_hold_them() -> None:
+def test_pieces_are_composed_from_the_words_that_hold_them() -> None:
     words = {"walking": ["walk", "##ing"], "talking": ["talk", "##ing"], "walk": ["walk"]}
     vocabulary = Vocabulary(("walk", "##ing", "##x", "##y"), split=lambda word: words.get(word, ["[UNK]"]))
-    made = source(["walking", "talking", "walk"])
-    found = align(made, vocabulary)
-    assert found.kinds == ("exact", "composed", "missing", "missing")
-    assert found.vectors[1].tolist() == made.vectors[:2].mean(axis=0).tolist()
+    embeddings = source(["walking", "talking", "walk"])
+    aligned = align(embeddings, vocabulary)
+    assert aligned.kinds == ("exact", "composed", "missing", "missing")
+    assert aligned.vectors[1].tolist() == embeddings.vectors[:2].mean(axis=0).tolist()
 
 
 def test_coverage_counts_types_and_running_tokens_without_specials() -> None:
@@ -114,10 +117,10 @@ def test_coverage_counts_types_and_running_tokens_without_specials() -> None:
 
 
 def test_without_a_vocabulary_the_source_is_its_own() -> None:
-    made = source(["a", "b"])
-    found = align(made)
-    assert found.vocabulary.tokens == ("a", "b")
-    assert (found.vectors == made.vectors).all()
+    embeddings = source(["a", "b"])
+    aligned = align(embeddings)
+    assert aligned.vocabulary.tokens == ("a", "b")
+    assert (aligned.vectors == embeddings.vectors).all()
 
 
 def test_repeated_tokens_are_an_error() -> None:
@@ -126,27 +129,29 @@ def test_repeated_tokens_are_an_error() -> None:
 
 
 def test_another_dimension_is_an_error_unless_asked_for() -> None:
-    made = source([f"w{i}" for i in range(40)])
+    embeddings = source([f"w{i}" for i in range(40)])
     with refused("made has 3 dimensions", "the model has 2", "--project pca"):
-        align(made, dim=2)
+        align(embeddings, dim=2)
     with refused("'pac'; did you mean 'pca'?"):
-        align(made, dim=2, project="pac")  # type: ignore[arg-type]
+        align(embeddings, dim=2, project="pac")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("project", "dim"), [("pca", 2), ("orthogonal", 2), ("orthogonal", 5), ("pad", 5)])
 def test_projections(project: str, dim: int) -> None:
     rng = np.random.default_rng(0)
-    made = Embeddings([f"w{i}" for i in range(60)], rng.standard_normal((60, 3), np.float32), Origin("made", "made"))
-    found = align(made, [*made.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
-    assert found.vectors.shape == (61, dim)
-    assert not found.vectors[60].any()
-    again = align(made, [*made.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
-    assert (found.vectors == again.vectors).all()
+    embeddings = Embeddings(
+        [f"w{i}" for i in range(60)], rng.standard_normal((60, 3), np.float32), Origin("made", "made")
+    )
+    aligned = align(embeddings, [*embeddings.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
+    assert aligned.vectors.shape == (61, dim)
+    assert not aligned.vectors[60].any()
+    again = align(embeddings, [*embeddings.tokens, "missing"], dim=dim, project=project)  # type: ignore[arg-type]
+    assert (aligned.vectors == again.vectors).all()
     if dim > 3:  # growing keeps every angle and length
-        assert found.rows @ found.rows.T == pytest.approx(made.vectors @ made.vectors.T, abs=1e-5)
+        assert aligned.rows @ aligned.rows.T == pytest.approx(embeddings.vectors @ embeddings.vectors.T, abs=1e-5)
     if project == "pca":  # no other two directions keep as much
-        widths = np.linalg.eigvalsh(np.cov(made.vectors.T))
-        assert found.rows.var(axis=0, ddof=1).sum() == pytest.approx(widths[1:].sum(), rel=1e-5)
+        widths = np.linalg.eigvalsh(np.cov(embeddings.vectors.T))
+        assert aligned.rows.var(axis=0, ddof=1).sum() == pytest.approx(widths[1:].sum(), rel=1e-5)
 
 
 @pytest.mark.parametrize(("project", "dim"), [("pad", 2), ("pca", 5)])

@@ -27,20 +27,20 @@ def folder(path: Path, weights: bytes | None, kind: str = "bert") -> Path:
 
 
 def test_the_size_of_learned_positions_is_measured(tmp_path: Path) -> None:
-    seen = host(str(folder(tmp_path / "model", safetensors(float32(**WORDS, **POSITIONS)))))
-    assert (seen.position_rms, seen.position_rms_assumed) == (0.5, False)
+    known = host(str(folder(tmp_path / "model", safetensors(float32(**WORDS, **POSITIONS)))))
+    assert (known.position_rms, known.position_rms_assumed) == (0.5, False)
 
 
 @pytest.mark.parametrize("weights", [None, safetensors(float32(**WORDS))], ids=["a config alone", "an embedding alone"])
 def test_positions_that_are_not_there_are_assumed_and_the_verdict_says_so(
     weights: bytes | None, tmp_path: Path
 ) -> None:
-    seen = host(str(folder(tmp_path / "model", weights)))
-    assert (seen.position_rms, seen.position_rms_assumed) == (0.02, True)
+    known = host(str(folder(tmp_path / "model", weights)))
+    assert (known.position_rms, known.position_rms_assumed) == (0.02, True)
     rows = Embeddings([f"w{i}" for i in range(100)], matrix(100, 16), Origin("made", "made"))
-    findings = {finding.name: finding.numbers for finding in diagnose(align(rows), host=seen).verdict.findings}
+    findings = {finding.name: finding.numbers for finding in diagnose(align(rows), host=known).verdict.findings}
     assert findings["positions"] == {"rms": 0.02, "host": "model (bert)"}
-    assert diagnose(align(rows), host=seen).as_dict()["host"]["position_rms_assumed"] is True
+    assert diagnose(align(rows), host=known).as_dict()["host"]["position_rms_assumed"] is True
     assert "positions" not in {one.name for one in diagnose(align(rows), host="bert").verdict.findings}
 
 
@@ -59,5 +59,5 @@ def test_positions_that_are_no_numbers_are_an_error(tmp_path: Path) -> None:
 
 
 def test_where_positions_are_not_learned_the_weights_are_not_read(tmp_path: Path) -> None:
-    seen = host(str(folder(tmp_path / "model", b"damaged", "llama")))
-    assert (seen.position_rms, seen.position_rms_assumed) == (0.0, False)
+    known = host(str(folder(tmp_path / "model", b"damaged", "llama")))
+    assert (known.position_rms, known.position_rms_assumed) == (0.0, False)

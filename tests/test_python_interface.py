@@ -124,7 +124,7 @@ def _layer() -> Any:
 
 
 @pytest.mark.parametrize("case", [*WRONG, *WITH_TORCH])
-def test_what_cannot_be_taken_is_one_sentence(case: str, glove_file: Path, aligned: Aligned) -> None:
+def test_a_wrong_argument_is_one_sentence(case: str, glove_file: Path, aligned: Aligned) -> None:
     if case in WITH_TORCH:
         pytest.importorskip("torch")
         pytest.importorskip("transformers")

@@ -84,7 +84,7 @@ def test_inspect_gives_one_command_where_both_rates_want_the_same(tmp_path: Path
     assert "embedding-full-rate" not in run("inspect", made, "--task", "classification").stdout
 
 
-def test_inspect_keeps_the_fill_of_a_recipe_of_ones_own(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+def test_inspect_keeps_the_fill_of_your_own_recipe(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('[mine]\nsteps = ["pretrained"]\nfill = "mean"\n')
     told = json.loads(run("inspect", glove_file, "--vocab", vocabulary, "--recipe", f"{own}::mine", "--json").stdout)
@@ -92,7 +92,7 @@ def test_inspect_keeps_the_fill_of_a_recipe_of_ones_own(glove_file: Path, vocabu
     assert "--fill" not in json.loads(run("inspect", glove_file, "--vocab", vocabulary, "--json").stdout)["command"]
 
 
-def test_inspect_json_is_json_alone(glove_file: Path, vocabulary: Path) -> None:
+def test_inspect_json_prints_only_json(glove_file: Path, vocabulary: Path) -> None:
     done = run("inspect", glove_file, "--vocab", vocabulary, "--json")
     content = json.loads(done.stdout)
     assert content["verdict"]["recipe"] == "pretrained_xavier"

@@ -107,7 +107,7 @@ def test_every_step_says_in_a_line_what_it_does(spec: str) -> None:
 
 
 @pytest.mark.parametrize("name", host_names())
-def test_every_model_is_a_whole_value(name: str, aligned: Aligned) -> None:
+def test_every_known_model_is_complete(name: str, aligned: Aligned) -> None:
     model = host(name)
     assert model.about
     assert model.adds_positions == (model.positions in ("sinusoidal", "learned"))

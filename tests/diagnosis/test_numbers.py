@@ -26,13 +26,13 @@ def cloud(std: float, rows: int = 1500, dim: int = 64, seed: int = 0) -> np.ndar
 
 def test_distribution_is_numpys() -> None:
     matrix = cloud(0.3) + np.float32(0.1)
-    seen = distribution(matrix)
+    measured = distribution(matrix)
     exact = matrix.astype(np.float64)
-    assert (seen.min, seen.max) == (matrix.min(), matrix.max())
-    assert (seen.mean, seen.std) == pytest.approx((exact.mean(), exact.std()), rel=1e-12)
-    assert seen.kurtosis == pytest.approx(((exact - exact.mean()) ** 4).mean() / exact.var() ** 2 - 3)
+    assert (measured.min, measured.max) == (matrix.min(), matrix.max())
+    assert (measured.mean, measured.std) == pytest.approx((exact.mean(), exact.std()), rel=1e-12)
+    assert measured.kurtosis == pytest.approx(((exact - exact.mean()) ** 4).mean() / exact.var() ** 2 - 3)
     lengths = np.linalg.norm(exact, axis=1)
-    assert (seen.norm_mean, seen.norm_min, seen.norm_max) == pytest.approx(
+    assert (measured.norm_mean, measured.norm_min, measured.norm_max) == pytest.approx(
         (lengths.mean(), lengths.min(), lengths.max())
     )
 
@@ -86,9 +86,9 @@ def test_what_is_beyond_float16_is_lost() -> None:
 
 
 def test_ratio_is_scaled_spread_over_position_rms() -> None:
-    seen = absorption(cloud(0.37, dim=300, rows=3000), host())
-    assert seen is not None
-    assert seen.ratio == pytest.approx(0.37 * 300**0.5 / 0.5**0.5, rel=0.01)
+    measured = absorption(cloud(0.37, dim=300, rows=3000), host())
+    assert measured is not None
+    assert measured.ratio == pytest.approx(0.37 * 300**0.5 / 0.5**0.5, rel=0.01)
 
 
 def test_larger_rows_hide_positions_and_keep_neighbours() -> None:
@@ -110,10 +110,10 @@ def test_models_that_do_not_add_positions_have_nothing_to_absorb() -> None:
 
 
 def test_few_rows_are_not_judged() -> None:
-    seen = absorption(cloud(0.1, rows=12), host())
-    assert seen is not None
-    assert seen.position_readout is None
-    assert seen.neighbours_kept is None
+    measured = absorption(cloud(0.1, rows=12), host())
+    assert measured is not None
+    assert measured.position_readout is None
+    assert measured.neighbours_kept is None
 
 
 def test_position_tables_have_the_rms_of_their_model() -> None:
@@ -128,12 +128,12 @@ def test_position_tables_have_the_rms_of_their_model() -> None:
 
 
 def test_a_round_cloud_has_nothing_odd() -> None:
-    seen = geometry(cloud(1.0))
-    assert abs(seen.mean_cosine) < 0.02
-    assert seen.effective_dim > 60
-    assert seen.top_share < 0.03
-    assert seen.outlier_dimensions == ()
-    assert (seen.zero_rows, seen.duplicate_rows, seen.bad_rows) == (0, 0, 0)
+    measured = geometry(cloud(1.0))
+    assert abs(measured.mean_cosine) < 0.02
+    assert measured.effective_dim > 60
+    assert measured.top_share < 0.03
+    assert measured.outlier_dimensions == ()
+    assert (measured.zero_rows, measured.duplicate_rows, measured.bad_rows) == (0, 0, 0)
 
 
 def test_cones_outliers_and_odd_rows_are_seen() -> None:
@@ -145,10 +145,10 @@ def test_cones_outliers_and_odd_rows_are_seen() -> None:
     odd[6] = odd[8] = odd[9]
     odd[11, 3] = np.nan
     odd[12] = np.inf
-    seen = geometry(odd)
-    assert seen.outlier_dimensions == (7,)
-    assert seen.top_share > 0.5
-    assert (seen.zero_rows, seen.duplicate_rows, seen.bad_rows) == (1, 2, 2)
+    measured = geometry(odd)
+    assert measured.outlier_dimensions == (7,)
+    assert measured.top_share > 0.5
+    assert (measured.zero_rows, measured.duplicate_rows, measured.bad_rows) == (1, 2, 2)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tests.refusal import refused
         ("T5", 22.6, 512, "pretrained | center | scale ratio=1.4"),
     ],
 )
-def test_a_classifier_wants_standardized_rows_that_learn_slowly_or_else_larger_ones(
+def test_a_classifier_gets_standardized_rows_that_learn_slowly_or_larger_rows_at_the_full_rate(
     source: str, std: float, dim: int, at_full_rate: str
 ) -> None:
     rows = vectors(std, dim, rows=3000)
@@ -78,18 +78,18 @@ def test_rows_that_are_advised_in_place_of_random_ones_learn_slowly_too() -> Non
 
 
 @pytest.mark.parametrize(("ratio", "task"), [(0.75, "classification"), (3.0, "classification"), (2.5, None)])
-def test_rows_that_are_scaled_to_a_line_are_on_its_good_side(ratio: float, task: str | None) -> None:
+def test_rows_scaled_to_a_threshold_keep_their_recipe(ratio: float, task: str | None) -> None:
     own = f"pretrained | scale ratio={ratio}"
     seen = diagnose(vectors(0.37, 64), recipe=own, task=task).verdict
     assert (seen.at_full_rate or seen.recipe) == own
 
 
-def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
-    seen = diagnose(vectors(0.37, 64), task="classification")
-    assert seen.absorption is not None
+def test_both_thresholds_of_classifiers_are_inside_the_good_range() -> None:
+    diagnosis = diagnose(vectors(0.37, 64), task="classification")
+    assert diagnosis.absorption is not None
     lines = thresholds()
     for ratio, advice in ((0.749, "enlarge"), (0.75, "as is"), (3.0, "as is"), (3.001, "scale down")):
-        basis = replace(seen.basis, absorbed=replace(seen.absorption, ratio=ratio))
+        basis = replace(diagnosis.basis, absorbed=replace(diagnosis.absorption, ratio=ratio))
         assert verdict(_mostly_missing(basis), lines).advice == advice
         assert (verdict(basis, lines).at_full_rate == "pretrained") == (advice == "as is")
 
@@ -97,7 +97,7 @@ def test_both_lines_of_classifiers_belong_to_what_is_good() -> None:
 @pytest.mark.parametrize(
     ("factor", "advice"), [(0.9, "standardize"), (0.92, "as is"), (1.09, "as is"), (1.11, "standardize")]
 )
-def test_rows_of_nearly_xaviers_size_are_standardized_already(factor: float, advice: str) -> None:
+def test_rows_of_nearly_xaviers_size_count_as_standardized(factor: float, advice: str) -> None:
     basis = diagnose(vectors(0.37, 64), task="classification").basis
     spread = replace(basis.spread, std=factor * xavier_std(basis.rows, 64), rows=basis.rows // 2)
     advised = verdict(replace(basis, spread=spread))
@@ -115,8 +115,8 @@ def test_rows_of_xaviers_size_that_are_not_centered_are_not_standardized() -> No
 def test_larger_rows_are_named_only_where_they_are_larger() -> None:
     def advised(rows: int, std: float) -> tuple[str, str | None, bool]:
         basis = diagnose(vectors(0.37, 64), task="classification").basis
-        seen = verdict(replace(basis, rows=rows, spread=replace(basis.spread, std=std)))
-        return seen.recipe, seen.at_full_rate, "size" in {finding.name for finding in seen.findings}
+        advised = verdict(replace(basis, rows=rows, spread=replace(basis.spread, std=std)))
+        return advised.recipe, advised.at_full_rate, "size" in {finding.name for finding in advised.findings}
 
     assert advised(2_000, 0.37) == ("pretrained_xavier", "pretrained | center | scale ratio=1.4", True)
     # Xavier's own σ is larger with 40 rows, and so small with a million that rows are brought between what was tried.
@@ -132,7 +132,7 @@ def test_a_rate_needs_half_of_the_vocabulary() -> None:
     assert [verdict(replace(basis, coverage=(share, None))).rate for share in (0.49, 0.5)] == [1.0, 0.1]
 
 
-def test_a_classifier_with_wide_rows_is_told_of_tasks_without_order() -> None:
+def test_a_classifier_with_large_rows_gets_a_note_on_word_order() -> None:
     def kinds(std: float) -> dict[str, str]:
         seen = diagnose(vectors(std, 64), task="classification").verdict
         return {finding.name: finding.kind for finding in seen.findings}
@@ -154,7 +154,7 @@ def _told_apart(basis: Basis) -> Basis:
     return replace(basis, absorbed=replace(basis.absorbed, ratio=4.0, position_readout=0.9))
 
 
-def test_random_rows_are_not_told_that_their_meaning_is_lost() -> None:
+def test_random_rows_have_no_meaning_to_lose() -> None:
     rows = vectors(0.37, 300)
     for task in (None, "classification"):
         small = diagnose(rows, recipe="xavier | scale ratio=0.1", task=task)
@@ -173,17 +173,17 @@ def test_a_classifier_has_no_logits_of_words() -> None:
     assert names(None) - names("classification") == {"logits"}
 
 
-def test_kinds_of_tasks_are_told_by_name() -> None:
+def test_the_kind_of_task_is_given_by_name() -> None:
     assert diagnose(vectors(0.37, 64), task="Classification").basis.task == "classification"
     with refused("'tagging'"):
         diagnose(vectors(0.37, 64), task="tagging")
 
 
-def test_the_task_is_among_the_numbers_that_a_verdict_is_drawn_from_again() -> None:
-    seen = diagnose(vectors(0.37, 64), task="classification")
-    stored = json.loads(json.dumps(seen.basis.as_json()))
-    assert verdict(basis_of(stored)) == seen.verdict
-    assert (seen.as_dict()["task"], seen.as_dict()["lines"]) == ("classification", "classification")
+def test_stored_measurements_give_the_same_verdict() -> None:
+    diagnosis = diagnose(vectors(0.37, 64), task="classification")
+    stored = json.loads(json.dumps(diagnosis.basis.as_json()))
+    assert verdict(basis_of(stored)) == diagnosis.verdict
+    assert (diagnosis.as_dict()["task"], diagnosis.as_dict()["lines"]) == ("classification", "classification")
     learned = diagnose(vectors(0.37, 64), host="bert", task="classification").as_dict()
     assert (learned["task"], learned["lines"]) == ("classification", "ratio")
     del stored["task"]
@@ -196,7 +196,7 @@ def _notes_on_size(std: float, model: str = "llama", **more: str) -> list[str]:
     return [finding.kind for finding in findings if (finding.severity, finding.name) == ("note", "task")]
 
 
-def test_a_classifier_with_rotary_positions_is_told_that_larger_rows_did_better() -> None:
+def test_a_classifier_with_rotary_positions_gets_a_note_on_larger_rows() -> None:
     # Too wide and so brought to the model's own 0.02, too small and likewise, of its own size: all end below 1/√D.
     for std in (0.4, 0.001, 0.02):
         assert _notes_on_size(std) == ["larger_rotary_rows"]

@@ -31,25 +31,25 @@ from tests.diagnosis.random_vectors import vectors
     ],
 )
 def test_findings_1_and_2(source: str, std: float, dim: int, advice: str, recommended: str) -> None:
-    seen = diagnose(vectors(std, dim))
-    assert seen.verdict.advice == advice
-    assert seen.verdict.recipe == recommended
+    diagnosis = diagnose(vectors(std, dim))
+    assert diagnosis.verdict.advice == advice
+    assert diagnosis.verdict.recipe == recommended
 
 
 def test_t5_is_absorbed_and_rounded_away_in_bfloat16() -> None:
-    seen = diagnose(vectors(22.6, 512))
-    assert {finding.name for finding in seen.verdict.findings if finding.severity == "harm"} == {"absorption"}
-    (rounding,) = (finding for finding in seen.verdict.findings if finding.name == "rounding")
+    diagnosis = diagnose(vectors(22.6, 512))
+    assert {finding.name for finding in diagnosis.verdict.findings if finding.severity == "harm"} == {"absorption"}
+    (rounding,) = (finding for finding in diagnosis.verdict.findings if finding.name == "rounding")
     assert (rounding.severity, rounding.kind, rounding.numbers["format"]) == ("note", "rounding_elsewhere", "float32")
     assert max(rounding.numbers["lost"], key=rounding.numbers["lost"].get) == "bfloat16"
     trained_so = diagnose(vectors(22.6, 512), host=replace(host("tutorial"), numbers="bfloat16"))
     assert "rounding" in {finding.name for finding in trained_so.verdict.findings if finding.severity == "harm"}
-    assert seen.after is not None
-    assert seen.after.rounding_loss["bfloat16"] < 1e-4
+    assert diagnosis.after is not None
+    assert diagnosis.after.rounding_loss["bfloat16"] < 1e-4
 
 
 @pytest.mark.parametrize("std", [0.37, 11.0, 0.001])
-def test_the_advised_recipe_is_found_good(std: float) -> None:
+def test_the_advised_recipe_needs_no_other(std: float) -> None:
     rows = vectors(std, 300)
     advised = diagnose(rows).verdict.recipe
     again = diagnose(rows, recipe=advised)
@@ -57,38 +57,38 @@ def test_the_advised_recipe_is_found_good(std: float) -> None:
     assert recipe(again.verdict.recipe).steps == recipe(advised).steps
 
 
-def test_a_recipe_of_ones_own_is_diagnosed_and_written_out() -> None:
+def test_a_recipe_without_a_name_is_diagnosed_and_written_out() -> None:
     own = Recipe("gentle", (Step("pretrained"), Step("scale", (("ratio", 0.4),))))
-    seen = diagnose(vectors(0.37, 64), recipe=own, host="tutorial")
-    assert seen.verdict.advice == "as is"
-    assert recipe(seen.verdict.recipe).steps == own.steps
+    diagnosis = diagnose(vectors(0.37, 64), recipe=own, host="tutorial")
+    assert diagnosis.verdict.advice == "as is"
+    assert recipe(diagnosis.verdict.recipe).steps == own.steps
 
 
 def test_a_vocabulary_so_large_that_xavier_would_bury_the_rows_gets_a_ratio() -> None:
     few = vectors(0.37, 300, rows=2000)
     tokens = [*few.vocabulary.tokens, *(f"x{i}" for i in range(60_000))]
     large = align(Embeddings(few.vocabulary.tokens, few.vectors, few.origin), tokens)
-    seen = diagnose(large)
-    assert seen.verdict.recipe == "pretrained | center | scale ratio=0.4"
-    assert "coverage" in {finding.name for finding in seen.verdict.findings}
+    diagnosis = diagnose(large)
+    assert diagnosis.verdict.recipe == "pretrained | center | scale ratio=0.4"
+    assert "coverage" in {finding.name for finding in diagnosis.verdict.findings}
 
 
 def test_models_without_added_positions_are_judged_by_their_own_scale() -> None:
     assert diagnose(vectors(0.02, 256), host=host("llama")).verdict.advice == "as is"
     assert diagnose(vectors(0.4, 256), host=host("llama")).verdict.advice == "standardize"
     assert diagnose(vectors(0.4, 256), host=host("t5")).verdict.advice == "as is"
-    seen = diagnose(vectors(0.4, 256), host=host("llama"))
-    assert seen.absorption is None
-    assert seen.verdict.recipe == "pretrained | center | scale to=host"
-    assert diagnose(vectors(0.4, 256), host=host("llama"), recipe=seen.verdict.recipe).verdict.advice == "as is"
+    diagnosis = diagnose(vectors(0.4, 256), host=host("llama"))
+    assert diagnosis.absorption is None
+    assert diagnosis.verdict.recipe == "pretrained | center | scale to=host"
+    assert diagnose(vectors(0.4, 256), host=host("llama"), recipe=diagnosis.verdict.recipe).verdict.advice == "as is"
 
 
 def test_positions_are_called_weak_only_where_they_are_hard_to_read() -> None:
-    seen = diagnose(vectors(0.04, 768))
-    assert seen.absorption is not None
+    diagnosis = diagnose(vectors(0.04, 768))
+    assert diagnosis.absorption is not None
 
     def kind(readout: float | None) -> str:
-        basis = replace(seen.basis, absorbed=replace(seen.absorption, position_readout=readout))  # type: ignore[type-var]
+        basis = replace(diagnosis.basis, absorbed=replace(diagnosis.absorption, position_readout=readout))  # type: ignore[type-var]
         advised = verdict(basis)
         assert advised.advice == "as is or lightly scaled"
         return advised.findings[0].kind

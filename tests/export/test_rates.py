@@ -127,7 +127,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_taken_is_one_sentence(case: str) -> None:
+def test_a_wrong_argument_is_one_sentence(case: str) -> None:
     call, said = WRONG[case]
     with pytest.raises(EmbinitError) as raised:
         call(Tied())

@@ -20,11 +20,11 @@ def test_counts_of_dimensions_are_checked_without_rows() -> None:
         ("pca keep=24", 24, "pca keep=24: expected 1 to 23 of the 23 dimensions"),
         ("all_but_the_top top=23", 24, "all_but_the_top top=23: expected 0 to 22 of the 23 dimensions"),
     ):
-        made = recipe(f"pretrained | {steps}")
-        made.check(None)
-        made.check(fits)
+        parsed = recipe(f"pretrained | {steps}")
+        parsed.check(None)
+        parsed.check(fits)
         with refused(wrong):
-            made.check(fits - 1)
+            parsed.check(fits - 1)
     recipe("pretrained | all_but_the_top").check(1)
     for dim, most in ((None, "0 or more"), (24, "0 to 23 of the 24 dimensions")):
         with refused(f"free dims=-2: expected {most}"):

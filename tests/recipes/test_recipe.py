@@ -198,7 +198,7 @@ def test_subword_fill_looks_like_its_relatives() -> None:
 # ---------------------------------------------------------------- how recipes are written
 
 
-def test_text_toml_and_python_are_one(tmp_path: Path) -> None:
+def test_text_toml_and_python_give_the_same_recipe(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         '[gentle]\nsteps = ["pretrained", {center = {mean = "dimension"}}, "scale ratio=0.4"]\nfill = "mean"\n'
@@ -246,7 +246,7 @@ def test_a_recipe_written_out_is_the_same_recipe(name: str) -> None:
         ("nowhere.toml::x", "cannot read nowhere.toml"),
     ],
 )
-def test_wrong_recipes_are_told_what_would_be_right(spec: str, sentence: str) -> None:
+def test_errors_of_recipes_name_what_would_be_accepted(spec: str, sentence: str) -> None:
     with refused(sentence):
         recipe(spec)
 
@@ -262,7 +262,7 @@ def test_wrong_recipes_are_told_what_would_be_right(spec: str, sentence: str) ->
         ("[a", "is not TOML"),
     ],
 )
-def test_wrong_toml_is_told_what_would_be_right(content: str, sentence: str, tmp_path: Path) -> None:
+def test_errors_of_toml_recipes_name_what_would_be_accepted(content: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(content)
     with refused(sentence):

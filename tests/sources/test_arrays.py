@@ -34,8 +34,11 @@ def npy(tmp_path):
 )
 def test_npy_with_a_list_beside_it(name, content, npy):
     npy.with_name(name).write_text(content)
-    found = load(npy, wanted={"dog", "cat"})
-    assert dict(zip(found.tokens, found.vectors.tolist(), strict=True)) == {"cat": M[5].tolist(), "dog": M[7].tolist()}
+    embeddings = load(npy, wanted={"dog", "cat"})
+    assert dict(zip(embeddings.tokens, embeddings.vectors.tolist(), strict=True)) == {
+        "cat": M[5].tolist(),
+        "dog": M[7].tolist(),
+    }
     assert list(load(npy).tokens) == TOKENS
     assert list(load(npy, most=2).tokens) == TOKENS[:2]
 
@@ -77,9 +80,9 @@ def test_a_pickle_in_npy_is_refused(tmp_path):
 
 def test_npz_holds_both(tmp_path):
     np.savez(tmp_path / "m.npz", vectors=M.astype(np.float64), words=np.array(TOKENS))
-    found = load(tmp_path / "m.npz")
-    assert list(found.tokens) == TOKENS
-    np.testing.assert_array_equal(found.vectors, M)
+    embeddings = load(tmp_path / "m.npz")
+    assert list(embeddings.tokens) == TOKENS
+    np.testing.assert_array_equal(embeddings.vectors, M)
     np.savez(tmp_path / "m.npz", first=M, second=M)
     with refused("holds first, second"):
         load(tmp_path / "m.npz")
@@ -105,8 +108,8 @@ def test_a_lone_safetensors_file(tmp_path):
     ids=["array", "tensor", "layer"],
 )
 def test_an_object_with_its_tokens(thing):
-    found = load(thing, tokens=TOKENS, wanted={"dog"})
-    assert (list(found.tokens), found.vectors.tolist()) == (["dog"], [M[7].tolist()])
+    embeddings = load(thing, tokens=TOKENS, wanted={"dog"})
+    assert (list(embeddings.tokens), embeddings.vectors.tolist()) == (["dog"], [M[7].tolist()])
     assert len(load(thing, tokens=TOKENS, most=3)) == 3
     with refused("(8, 4)", "load(x, tokens=[...])"):
         load(thing)
@@ -115,10 +118,10 @@ def test_an_object_with_its_tokens(thing):
 def test_duplicates_and_nan_rows_are_counted():
     broken = M.copy()
     broken[2] = np.nan
-    found = load(broken, tokens=[*TOKENS[:7], TOKENS[0]])
-    assert list(found.tokens) == [TOKENS[0], TOKENS[1], *TOKENS[3:7]]
-    np.testing.assert_array_equal(found.vectors[0], M[0])
-    assert found.origin.counts == {"rows": 8, "duplicates": 1, "rejected": 1, "rejected: NaN or infinite": 1}
+    embeddings = load(broken, tokens=[*TOKENS[:7], TOKENS[0]])
+    assert list(embeddings.tokens) == [TOKENS[0], TOKENS[1], *TOKENS[3:7]]
+    np.testing.assert_array_equal(embeddings.vectors[0], M[0])
+    assert embeddings.origin.counts == {"rows": 8, "duplicates": 1, "rejected": 1, "rejected: NaN or infinite": 1}
 
 
 @pytest.mark.parametrize(
@@ -130,8 +133,8 @@ def test_what_cannot_be_vectors_is_an_error(thing):
 
 
 def test_embeddings_pass_through():
-    found = load(M, tokens=TOKENS)
-    assert load(found) is found
+    embeddings = load(M, tokens=TOKENS)
+    assert load(embeddings) is embeddings
 
 
 # ---------------------------------------------------------------- model2vec

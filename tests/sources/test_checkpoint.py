@@ -60,22 +60,22 @@ def arrays(names: list[str]) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_embedding_is_found_by_family(family, tmp_path):
     names = FAMILIES[family]
-    found = load(checkpoint(tmp_path, arrays(names), {"model_type": family, "vocab_size": 8}))
-    assert found.origin.format == f"checkpoint ({names[0]})"
-    assert list(found.tokens) == TOKENS
-    np.testing.assert_array_equal(found.vectors, M)
+    embeddings = load(checkpoint(tmp_path, arrays(names), {"model_type": family, "vocab_size": 8}))
+    assert embeddings.origin.format == f"checkpoint ({names[0]})"
+    assert list(embeddings.tokens) == TOKENS
+    np.testing.assert_array_equal(embeddings.vectors, M)
 
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"model2vec"}))
 def test_the_embedding_is_found_by_its_ending_in_a_family_of_the_future(family, tmp_path):
-    found = load(checkpoint(tmp_path, arrays(FAMILIES[family]), {"model_type": "future"}))
-    np.testing.assert_array_equal(found.vectors, M)
+    embeddings = load(checkpoint(tmp_path, arrays(FAMILIES[family]), {"model_type": "future"}))
+    np.testing.assert_array_equal(embeddings.vectors, M)
 
 
 def test_the_embedding_is_found_by_shape(tmp_path):
     tensors = {"odd.name": M, "small": SQUARE, "lm_head.weight": OTHER}
-    found = load(checkpoint(tmp_path, tensors, {"model_type": "future", "vocab_size": 8}))
-    np.testing.assert_array_equal(found.vectors, M)
+    embeddings = load(checkpoint(tmp_path, tensors, {"model_type": "future", "vocab_size": 8}))
+    np.testing.assert_array_equal(embeddings.vectors, M)
 
 
 def test_the_encoders_table_goes_before_the_decoders(tmp_path):
@@ -108,8 +108,11 @@ def test_an_unknown_tensor_names_the_closest(tmp_path):
 
 def test_wanted_and_most(tmp_path):
     checkpoint(tmp_path, arrays(FAMILIES["bert"]), {"model_type": "bert"})
-    found = load(tmp_path, wanted={"dog", "the", "absent"})
-    assert dict(zip(found.tokens, found.vectors.tolist(), strict=True)) == {"the": M[4].tolist(), "dog": M[7].tolist()}
+    embeddings = load(tmp_path, wanted={"dog", "the", "absent"})
+    assert dict(zip(embeddings.tokens, embeddings.vectors.tolist(), strict=True)) == {
+        "the": M[4].tolist(),
+        "dog": M[7].tolist(),
+    }
     assert list(load(tmp_path, most=3).tokens) == TOKENS[:3]
 
 
@@ -121,25 +124,25 @@ def test_specials_are_those_of_the_tokenizer(tmp_path):
 def test_padded_rows_are_cut_and_counted(tmp_path):
     """T5's matrix has 28 rows more than its tokenizer has tokens."""
     padded = matrix(8 + 28)
-    found = load(checkpoint(tmp_path, {"shared.weight": padded}, {"model_type": "t5", "vocab_size": 36}))
-    np.testing.assert_array_equal(found.vectors, padded[:8])
-    assert found.origin.counts == {"rows": 8, "rows beyond the tokenizer, cut": 28}
+    embeddings = load(checkpoint(tmp_path, {"shared.weight": padded}, {"model_type": "t5", "vocab_size": 36}))
+    np.testing.assert_array_equal(embeddings.vectors, padded[:8])
+    assert embeddings.origin.counts == {"rows": 8, "rows beyond the tokenizer, cut": 28}
 
 
 def test_tokens_without_a_row_are_counted(tmp_path):
     config = {"model_type": "bert", "vocab_size": 6}
-    found = load(checkpoint(tmp_path, {"bert.embeddings.word_embeddings.weight": M[:6]}, config))
-    assert list(found.tokens) == TOKENS[:6]
-    assert found.origin.counts["tokens without a row"] == 2
+    embeddings = load(checkpoint(tmp_path, {"bert.embeddings.word_embeddings.weight": M[:6]}, config))
+    assert list(embeddings.tokens) == TOKENS[:6]
+    assert embeddings.origin.counts["tokens without a row"] == 2
 
 
 def test_nan_rows_are_counted_out(tmp_path):
     broken = M.copy()
     broken[5, 1], broken[7, 0] = np.nan, np.inf
-    found = load(checkpoint(tmp_path, {"embeddings.word_embeddings.weight": broken}, {"model_type": "bert"}))
-    assert list(found.tokens) == [t for t in TOKENS if t not in ("cat", "dog")]
-    assert found.origin.counts["rejected: NaN or infinite"] == 2
-    assert found.origin.examples[0] == "the row of 'cat' is NaN or infinite"
+    embeddings = load(checkpoint(tmp_path, {"embeddings.word_embeddings.weight": broken}, {"model_type": "bert"}))
+    assert list(embeddings.tokens) == [t for t in TOKENS if t not in ("cat", "dog")]
+    assert embeddings.origin.counts["rejected: NaN or infinite"] == 2
+    assert embeddings.origin.examples[0] == "the row of 'cat' is NaN or infinite"
 
 
 def test_words_are_composed_from_pieces(tmp_path):

@@ -53,10 +53,10 @@ def test_the_stored_words_are_gensims(path):
 
 def test_words_that_it_lacks_are_composed_as_gensim_does(path):
     gensim = load_facebook_vectors(str(path))
-    found = load(path, wanted={*UNSEEN, "cat"})
-    assert found.composed == frozenset(UNSEEN)
-    assert found.origin.counts["composed from n-grams"] == len(UNSEEN)
-    for token, vector in zip(found.tokens, found.vectors, strict=True):
+    embeddings = load(path, wanted={*UNSEEN, "cat"})
+    assert embeddings.composed == frozenset(UNSEEN)
+    assert embeddings.origin.counts["composed from n-grams"] == len(UNSEEN)
+    for token, vector in zip(embeddings.tokens, embeddings.vectors, strict=True):
         np.testing.assert_allclose(vector, gensim[token], atol=1e-6)
 
 
@@ -69,8 +69,8 @@ def test_compose_makes_vectors_later(path):
 
 
 def test_without_compose_only_stored_words_come(path):
-    found = load(path, wanted={*UNSEEN, "cat"}, compose=False)
-    assert list(found.tokens) == ["cat"]
+    embeddings = load(path, wanted={*UNSEEN, "cat"}, compose=False)
+    assert list(embeddings.tokens) == ["cat"]
 
 
 def test_a_word_that_no_file_can_hold_does_no_harm(path):
@@ -142,7 +142,7 @@ def test_absurd_sizes_are_errors(at, raw, path, tmp_path):
 def test_a_nan_row_is_counted_out(path, tmp_path):
     broken = changed(path, tmp_path, matrix_at(path) + 16, struct.pack("<f", float("nan")))
     first, *others = load(path).tokens
-    found = load(broken)
-    assert list(found.tokens) == others
-    assert found.origin.counts["rejected: NaN or infinite"] == 1
-    assert found.origin.examples == (f"the row of {first!r} is NaN or infinite",)
+    embeddings = load(broken)
+    assert list(embeddings.tokens) == others
+    assert embeddings.origin.counts["rejected: NaN or infinite"] == 1
+    assert embeddings.origin.examples == (f"the row of {first!r} is NaN or infinite",)

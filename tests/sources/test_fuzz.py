@@ -40,16 +40,16 @@ def survives(data: bytes, name: str, **others: bytes) -> None:
         path.write_bytes(data)
         for wanted in (None, {"cat", "the", "\ud800", "unseen"}):
             try:
-                found = load(path, wanted)
+                embeddings = load(path, wanted)
             except EmbinitError as error:
                 assert str(error)
             else:
-                assert found.vectors.shape == (len(found.tokens), found.dim)
-                assert np.isfinite(found.vectors).all()
-                assert len(set(found.tokens)) == len(found.tokens)
-                again = load(path, set(found.tokens))
-                assert list(again.tokens) == list(found.tokens)
-                np.testing.assert_array_equal(again.vectors, found.vectors)
+                assert embeddings.vectors.shape == (len(embeddings.tokens), embeddings.dim)
+                assert np.isfinite(embeddings.vectors).all()
+                assert len(set(embeddings.tokens)) == len(embeddings.tokens)
+                again = load(path, set(embeddings.tokens))
+                assert list(again.tokens) == list(embeddings.tokens)
+                np.testing.assert_array_equal(again.vectors, embeddings.vectors)
 
 
 @st.composite

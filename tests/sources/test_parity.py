@@ -35,9 +35,9 @@ def test_rows_are_those_of_transformers(make, shard, tmp_path):
     assert (tmp_path / "model.safetensors.index.json").exists() == (shard == "1KB")
     Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "w0")).save(str(tmp_path / "tokenizer.json"))
     expected = model.get_input_embeddings().weight.detach().numpy()
-    found = load(tmp_path)
-    assert list(found.tokens) == WORDS
-    np.testing.assert_array_equal(found.vectors, expected)
+    embeddings = load(tmp_path)
+    assert list(embeddings.tokens) == WORDS
+    np.testing.assert_array_equal(embeddings.vectors, expected)
     np.testing.assert_array_equal(load(tmp_path, wanted={"w7", "w3"}).vectors, expected[[3, 7]])
 
 
@@ -55,11 +55,11 @@ def test_t5_with_its_sentencepiece_model(tmp_path):
     model.save_pretrained(tmp_path)
     pieces = [("<pad>", 3), ("</s>", 3), ("<unk>", 2), *((f"▁w{i}", 1) for i in range(7))]
     (tmp_path / "spiece.model").write_bytes(sentencepiece_model(pieces))
-    found = load(tmp_path)
+    embeddings = load(tmp_path)
     weight = model.shared.weight.detach().numpy()
-    assert len(found) == 110
-    assert found.origin.counts["rows beyond the tokenizer, cut"] == 18
-    np.testing.assert_array_equal(found.vectors[found.index["▁w3"]], weight[6])
-    np.testing.assert_array_equal(found.vectors[found.index["<extra_id_99>"]], weight[10])
-    np.testing.assert_array_equal(found.vectors[found.index["<extra_id_0>"]], weight[109])
-    assert {"<pad>", "</s>", "<unk>", "<extra_id_0>"} <= found.specials
+    assert len(embeddings) == 110
+    assert embeddings.origin.counts["rows beyond the tokenizer, cut"] == 18
+    np.testing.assert_array_equal(embeddings.vectors[embeddings.index["▁w3"]], weight[6])
+    np.testing.assert_array_equal(embeddings.vectors[embeddings.index["<extra_id_99>"]], weight[10])
+    np.testing.assert_array_equal(embeddings.vectors[embeddings.index["<extra_id_0>"]], weight[109])
+    assert {"<pad>", "</s>", "<unk>", "<extra_id_0>"} <= embeddings.specials

@@ -94,11 +94,11 @@ TEN: list[Callable[[Path], Rows]] = [
 @pytest.mark.parametrize("write", TEN, ids=lambda write: write.__name__)
 def test_every_row_comes_out_as_it_went_in(write, tmp_path):
     rows = write(tmp_path / "vectors")
-    found = load(tmp_path / "vectors")
-    assert [token.encode("utf-8", "surrogateescape") for token in found.tokens] == list(rows)
-    np.testing.assert_array_equal(found.vectors, np.array(list(rows.values()), dtype=np.float32))
-    assert found.vectors.dtype == np.float32
-    assert "rejected" not in found.origin.counts
+    embeddings = load(tmp_path / "vectors")
+    assert [token.encode("utf-8", "surrogateescape") for token in embeddings.tokens] == list(rows)
+    np.testing.assert_array_equal(embeddings.vectors, np.array(list(rows.values()), dtype=np.float32))
+    assert embeddings.vectors.dtype == np.float32
+    assert "rejected" not in embeddings.origin.counts
 
 
 @pytest.mark.parametrize("write", TEN, ids=lambda write: write.__name__)
@@ -106,9 +106,9 @@ def test_wanted_gives_the_rows_that_the_whole_gives(write, tmp_path):
     rows = write(tmp_path / "vectors")
     whole = load(tmp_path / "vectors")
     for token in whole.tokens:
-        found = load(tmp_path / "vectors", wanted={token, "not there"})
-        assert list(found.tokens) == [token]
-        np.testing.assert_array_equal(found.vectors, whole.vectors[[whole.index[token]]])
+        embeddings = load(tmp_path / "vectors", wanted={token, "not there"})
+        assert list(embeddings.tokens) == [token]
+        np.testing.assert_array_equal(embeddings.vectors, whole.vectors[[whole.index[token]]])
     every = load(tmp_path / "vectors", wanted=set(whole.tokens))
     assert list(every.tokens) == list(whole.tokens)
     assert len(every) == len(rows)
@@ -132,16 +132,16 @@ def test_at_is_not_taken_from_the_row_of_a_longer_token(tmp_path):
 
 def test_nothing_wanted_is_nothing_found_and_no_error(tmp_path):
     with_header(tmp_path / "v.txt")
-    found = load(tmp_path / "v.txt", wanted={"absent"})
-    assert len(found) == 0
-    assert found.vectors.shape == (0, 3)
+    embeddings = load(tmp_path / "v.txt", wanted={"absent"})
+    assert len(embeddings) == 0
+    assert embeddings.vectors.shape == (0, 3)
 
 
 def test_invalid_utf8_is_counted_and_reversible(tmp_path):
     invalid_utf8(tmp_path / "v.txt")
-    found = load(tmp_path / "v.txt")
-    assert found.origin.counts["undecodable"] == 1
-    assert found.tokens[-1] == "caf\udce9"
+    embeddings = load(tmp_path / "v.txt")
+    assert embeddings.origin.counts["undecodable"] == 1
+    assert embeddings.tokens[-1] == "caf\udce9"
 
 
 def test_duplicates_are_counted(tmp_path):

@@ -30,9 +30,9 @@ SPELLINGS = {
 def test_one_table_in_many_spellings(data, tmp_path):
     path = tmp_path / "v.txt"
     path.write_bytes(data)
-    found = load(path)
-    assert dict(zip(found.tokens, found.vectors.tolist(), strict=True)) == EXPECTED
-    assert "rejected" not in found.origin.counts
+    embeddings = load(path)
+    assert dict(zip(embeddings.tokens, embeddings.vectors.tolist(), strict=True)) == EXPECTED
+    assert "rejected" not in embeddings.origin.counts
     for token in EXPECTED:
         assert load(path, wanted={token}).vectors.tolist() == [EXPECTED[token]]
 
@@ -63,10 +63,10 @@ REJECTED = {
 @pytest.mark.parametrize(("line", "reason", "example"), REJECTED.values(), ids=REJECTED)
 def test_a_wrong_row_is_counted_with_its_line(line, reason, example, tmp_path):
     (tmp_path / "v.txt").write_bytes(GOOD + line)
-    found = load(tmp_path / "v.txt")
-    assert list(found.tokens) == ["a", "b", "c"]
-    assert found.origin.counts == {"rows": 3, "rejected": 1, f"rejected: {reason}": 1}
-    assert found.origin.examples == (example,)
+    embeddings = load(tmp_path / "v.txt")
+    assert list(embeddings.tokens) == ["a", "b", "c"]
+    assert embeddings.origin.counts == {"rows": 3, "rejected": 1, f"rejected: {reason}": 1}
+    assert embeddings.origin.examples == (example,)
 
 
 def test_the_line_is_right_after_a_header_and_blank_lines(tmp_path):
@@ -91,10 +91,10 @@ def test_numbers_are_read_as_float_reads_them(text, tmp_path):
 
 def test_a_header_that_promises_more_rows_is_told(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"5 3\n" + GOOD)
-    found = load(tmp_path / "v.txt")
-    assert len(found) == 3
-    assert found.origin.counts["rows promised by the header"] == 5
-    assert found.origin.examples == ("the header declares 5 rows, but the file has 3",)
+    embeddings = load(tmp_path / "v.txt")
+    assert len(embeddings) == 3
+    assert embeddings.origin.counts["rows promised by the header"] == 5
+    assert embeddings.origin.examples == ("the header declares 5 rows, but the file has 3",)
 
 
 def test_an_absurd_header_takes_no_memory(tmp_path):
@@ -138,9 +138,9 @@ def test_a_file_without_usable_rows_is_an_error_that_names_it(data, message, tmp
 @pytest.mark.parametrize("data", [b"a 1\nb 2\nc 3\n", b"3 1\na 1\nb 2\nc 3\n"], ids=["without header", "with header"])
 def test_one_dimension(data, tmp_path):
     (tmp_path / "v.txt").write_bytes(data)
-    found = load(tmp_path / "v.txt")
-    assert list(found.tokens) == ["a", "b", "c"]
-    assert found.vectors.tolist() == [[1], [2], [3]]
+    embeddings = load(tmp_path / "v.txt")
+    assert list(embeddings.tokens) == ["a", "b", "c"]
+    assert embeddings.vectors.tolist() == [[1], [2], [3]]
 
 
 def test_tokens_that_are_numbers_are_no_header(tmp_path):
@@ -151,8 +151,8 @@ def test_tokens_that_are_numbers_are_no_header(tmp_path):
 @pytest.mark.parametrize("data", [b"a 1 2 3\n", b"a 1 2 3", b"1 3\na 1 2 3"])
 def test_a_single_row(data, tmp_path):
     (tmp_path / "v.txt").write_bytes(data)
-    found = load(tmp_path / "v.txt")
-    assert (list(found.tokens), found.vectors.tolist()) == (["a"], [[1, 2, 3]])
+    embeddings = load(tmp_path / "v.txt")
+    assert (list(embeddings.tokens), embeddings.vectors.tolist()) == (["a"], [[1, 2, 3]])
 
 
 def test_rows_that_span_reading_blocks(tmp_path):
@@ -161,15 +161,15 @@ def test_rows_that_span_reading_blocks(tmp_path):
     with (tmp_path / "v.txt").open("w") as file:
         for i, row in enumerate(matrix):
             file.write(f"w{i} " + " ".join(f"{value:.8e}" for value in row) + "\n")
-    found = load(tmp_path / "v.txt")
-    assert list(found.tokens) == [f"w{i}" for i in range(9000)]
-    np.testing.assert_array_equal(found.vectors, matrix)
+    embeddings = load(tmp_path / "v.txt")
+    assert list(embeddings.tokens) == [f"w{i}" for i in range(9000)]
+    np.testing.assert_array_equal(embeddings.vectors, matrix)
     picked = load(tmp_path / "v.txt", wanted={f"w{i}" for i in range(0, 9000, 7)})
     np.testing.assert_array_equal(picked.vectors, matrix[::7])
 
 
 def test_the_first_of_equal_tokens_wins_however_it_is_spaced(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"a 1 2 3\nx 4  5 6\nx 7 8 9\n. . 1 1 1\nb 1 2 3\n")
-    found = load(tmp_path / "v.txt")
-    assert list(found.tokens) == ["a", "x", ". .", "b"]
-    assert found.vectors[1].tolist() == [4, 5, 6]
+    embeddings = load(tmp_path / "v.txt")
+    assert list(embeddings.tokens) == ["a", "x", ". .", "b"]
+    assert embeddings.vectors[1].tolist() == [4, 5, 6]

@@ -34,17 +34,17 @@ def test_what_gensim_saves_is_what_gensim_reads(binary, ending, keyed, tmp_path)
     path = tmp_path / f"vectors{ending}"
     keyed.save_word2vec_format(str(path), binary=binary)
     gensim = KeyedVectors.load_word2vec_format(str(path), binary=binary)
-    found = load(path)
-    assert list(found.tokens) == gensim.index_to_key == WORDS
-    np.testing.assert_array_equal(found.vectors, gensim.vectors)
-    assert found.origin.format == f"word2vec {'binary' if binary else 'text'}"
-    assert found.origin.counts == {"rows": len(WORDS)}
+    embeddings = load(path)
+    assert list(embeddings.tokens) == gensim.index_to_key == WORDS
+    np.testing.assert_array_equal(embeddings.vectors, gensim.vectors)
+    assert embeddings.origin.format == f"word2vec {'binary' if binary else 'text'}"
+    assert embeddings.origin.counts == {"rows": len(WORDS)}
 
 
 def test_keyed_vectors_load_as_an_object(keyed):
-    found = load(keyed, wanted={"東京", "absent"})
-    assert list(found.tokens) == ["東京"]
-    np.testing.assert_array_equal(found.vectors[0], keyed["東京"])
+    embeddings = load(keyed, wanted={"東京", "absent"})
+    assert list(embeddings.tokens) == ["東京"]
+    np.testing.assert_array_equal(embeddings.vectors[0], keyed["東京"])
 
 
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["newline after each row", "no newline"])
@@ -52,38 +52,38 @@ def test_rows_of_the_original_program(end, tmp_path):
     # 10 is a newline and 32 a space: bytes of numbers must not be taken for either.
     spaces = struct.unpack("<f", b"  \n ")[0]
     rows = {b"a": [1.0, spaces], b"b": [spaces, 0.5], b"c\xff": [3.0, 4.0]}
-    found = load(c_style(tmp_path / "v.bin", rows, end=end))
-    assert list(found.tokens) == ["a", "b", "c\udcff"]
-    np.testing.assert_array_equal(found.vectors, np.array(list(rows.values()), dtype=np.float32))
-    assert found.origin.counts["undecodable"] == 1
+    embeddings = load(c_style(tmp_path / "v.bin", rows, end=end))
+    assert list(embeddings.tokens) == ["a", "b", "c\udcff"]
+    np.testing.assert_array_equal(embeddings.vectors, np.array(list(rows.values()), dtype=np.float32))
+    assert embeddings.origin.counts["undecodable"] == 1
 
 
 def test_a_file_that_is_cut_keeps_whole_rows_and_counts_the_others(tmp_path):
     path = c_style(tmp_path / "v.bin", {b"a": [0.5, 1.5], b"b": [2.5, 3.5], b"c": [4.5, 5.5]})
     path.write_bytes(path.read_bytes()[:-5])
-    found = load(path)
-    assert list(found.tokens) == ["a", "b"]
-    assert found.origin.counts == {"rows": 2, "rejected": 1, "rejected: cut short": 1}
-    assert found.origin.examples == ("row 3: the file ends here, but its header declares 3 rows",)
+    embeddings = load(path)
+    assert list(embeddings.tokens) == ["a", "b"]
+    assert embeddings.origin.counts == {"rows": 2, "rejected": 1, "rejected: cut short": 1}
+    assert embeddings.origin.examples == ("row 3: the file ends here, but its header declares 3 rows",)
 
 
 def test_nan_rows_are_counted_also_where_the_file_is_cut(tmp_path):
     rows = {b"a": [0.5, 1.5], b"b": [float("nan"), 3.5], b"c": [4.5, float("inf")]}
-    found = load(c_style(tmp_path / "v.bin", rows, promised=5))
-    assert list(found.tokens) == ["a"]
-    assert found.origin.counts["rejected: NaN or infinite"] == 2
-    assert found.origin.counts["rejected: cut short"] == 2
-    assert found.origin.counts["rejected"] == 4
-    assert found.origin.examples[0] == "the row of 'b' is NaN or infinite"
+    embeddings = load(c_style(tmp_path / "v.bin", rows, promised=5))
+    assert list(embeddings.tokens) == ["a"]
+    assert embeddings.origin.counts["rejected: NaN or infinite"] == 2
+    assert embeddings.origin.counts["rejected: cut short"] == 2
+    assert embeddings.origin.counts["rejected"] == 4
+    assert embeddings.origin.examples[0] == "the row of 'b' is NaN or infinite"
 
 
 def test_the_first_of_equal_tokens_wins(tmp_path):
     path = tmp_path / "v.bin"
     row = struct.pack("<2f", 0.5, 1.5)
     path.write_bytes(b"2 2\na " + row + b"\na " + struct.pack("<2f", 9, 9) + b"\n")
-    found = load(path)
-    assert found.vectors.tolist() == [[0.5, 1.5]]
-    assert found.origin.counts["duplicates"] == 1
+    embeddings = load(path)
+    assert embeddings.vectors.tolist() == [[0.5, 1.5]]
+    assert embeddings.origin.counts["duplicates"] == 1
 
 
 def test_a_row_longer_than_a_reading_block(tmp_path):

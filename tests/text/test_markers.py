@@ -17,7 +17,7 @@ word = st.text(
 @pytest.mark.parametrize("scheme", [*SCHEMES, "subword-nmt"])
 @settings(max_examples=100, deadline=None)
 @given(text=word, begins=st.booleans())
-def test_plain_undoes_marked(scheme, text, begins):
+def test_strip_marker_is_the_inverse_of_add_marker(scheme, text, begins):
     assert strip_marker(add_marker(text, begins, scheme), scheme) == (text, begins)
 
 
@@ -62,7 +62,7 @@ def test_half_a_character_keeps_its_spelling():
         ("th@@", "subword-nmt", ("th", False)),
     ],
 )
-def test_plain(token, scheme, expected):
+def test_strip_marker(token, scheme, expected):
     assert strip_marker(token, scheme) == expected
 
 

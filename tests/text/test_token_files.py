@@ -39,9 +39,9 @@ LAYOUTS = {
 def test_one_vocabulary_in_every_layout(layout, tmp_path):
     path = tmp_path / layout.partition(" ")[0]
     path.write_bytes(LAYOUTS[layout].encode())
-    found = read_tokens(path)
-    assert found.tokens == TOKENS
-    assert found.specials == {"[PAD]", "[UNK]"}
+    token_table = read_tokens(path)
+    assert token_table.tokens == TOKENS
+    assert token_table.specials == {"[PAD]", "[UNK]"}
     assert table(tmp_path).tokens == TOKENS
 
 
@@ -64,10 +64,10 @@ def test_added_tokens_of_a_tokenizer(tmp_path):
     added = [{"id": 0, "content": "[PAD]", "special": True}, {"id": 6, "content": "new", "special": False}]
     content = {"added_tokens": [*added, {"id": 4, "content": "!sep!", "special": True}], "model": {"vocab": by_id()}}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    found = read_tokens(tmp_path / "tokenizer.json")
-    assert found.tokens == [*TOKENS, "!sep!", None, "new"]
-    assert found.specials == {"[PAD]", "[UNK]", "!sep!"}
-    assert found.tokenizer == tmp_path / "tokenizer.json"
+    token_table = read_tokens(tmp_path / "tokenizer.json")
+    assert token_table.tokens == [*TOKENS, "!sep!", None, "new"]
+    assert token_table.specials == {"[PAD]", "[UNK]", "!sep!"}
+    assert token_table.tokenizer == tmp_path / "tokenizer.json"
 
 
 def test_added_tokens_beside_a_list(tmp_path):
@@ -79,7 +79,7 @@ def test_added_tokens_beside_a_list(tmp_path):
         table(tmp_path)
 
 
-def test_a_wordpiece_list_is_a_tokenizer_and_a_word_list_is_none(tmp_path):
+def test_a_wordpiece_list_is_a_tokenizer_but_a_word_list_is_not(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(TOKENS))
     assert read_tokens(tmp_path / "vocab.txt").tokenizer == tmp_path / "vocab.txt"
     (tmp_path / "vocab.txt").write_text("a\nb\n")
@@ -91,28 +91,28 @@ def test_a_wordpiece_list_is_a_tokenizer_and_a_word_list_is_none(tmp_path):
 
 def test_sentencepiece_in_its_own_order(tmp_path):
     (tmp_path / "tokenizer.model").write_bytes(sentencepiece_model(PIECES))
-    found = table(tmp_path)
-    assert found.tokens == [text for text, _ in PIECES]
-    assert found.specials == {"<unk>", "<s>", "</s>", "<0x0A>"}
+    model_table = table(tmp_path)
+    assert model_table.tokens == [text for text, _ in PIECES]
+    assert model_table.specials == {"<unk>", "<s>", "</s>", "<0x0A>"}
 
 
 def test_xlm_r_moves_every_piece_by_one(tmp_path):
     (tmp_path / "sentencepiece.bpe.model").write_bytes(sentencepiece_model(PIECES))
     (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}')
-    found = table(tmp_path)
-    assert found.tokens == ["<s>", "<pad>", "</s>", "<unk>", ",", "▁the", "user", "<0x0A>", "<mask>"]
-    assert {"<s>", "<pad>", "</s>", "<unk>", "<mask>"} <= found.specials
+    model_table = table(tmp_path)
+    assert model_table.tokens == ["<s>", "<pad>", "</s>", "<unk>", ",", "▁the", "user", "<0x0A>", "<mask>"]
+    assert {"<s>", "<pad>", "</s>", "<unk>", "<mask>"} <= model_table.specials
 
 
 @pytest.mark.parametrize("family", ["t5", "mt5", "umt5"])
 def test_t5_adds_its_extra_ids_downwards(family, tmp_path):
     (tmp_path / "spiece.model").write_bytes(sentencepiece_model(PIECES))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
-    found = table(tmp_path)
-    assert len(found.tokens) == len(PIECES) + 100
-    assert found.tokens[len(PIECES)] == "<extra_id_99>"
-    assert found.tokens[-1] == "<extra_id_0>"
-    assert "<extra_id_50>" in found.specials
+    model_table = table(tmp_path)
+    assert len(model_table.tokens) == len(PIECES) + 100
+    assert model_table.tokens[len(PIECES)] == "<extra_id_99>"
+    assert model_table.tokens[-1] == "<extra_id_0>"
+    assert "<extra_id_50>" in model_table.specials
 
 
 def test_t5_adds_no_extra_ids_twice(tmp_path):

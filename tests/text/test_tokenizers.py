@@ -123,7 +123,7 @@ def test_a_path_that_is_not_there_is_named(spec):
         tokenizer(spec)
 
 
-def test_names_that_a_caller_knows_beside_are_listed():
+def test_more_names_of_the_caller_are_listed():
     with refused("one of spacy, spacy:cs"):
         tokenizer("nope", ("spacy",))
     with refused("one of spacy:cs"):

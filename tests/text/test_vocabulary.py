@@ -15,12 +15,25 @@ words = tokenizer("whitespace")
 
 
 def test_specials_come_first_then_the_commonest_then_the_alphabet():
-    found = from_text(LINES, words)
-    assert found.tokens == ("<unk>", "<pad>", "<bos>", "<eos>", "a", "on", "sat", "the", "The", "cat", "dog", "mat")
-    assert found.counts is not None
-    assert found.counts.tolist() == [0, 0, 0, 0, 4, 2, 2, 2, 1, 1, 1, 1]
-    assert found.specials == {"<unk>", "<pad>", "<bos>", "<eos>"}
-    assert found.index["sat"] == 6
+    vocabulary = from_text(LINES, words)
+    assert vocabulary.tokens == (
+        "<unk>",
+        "<pad>",
+        "<bos>",
+        "<eos>",
+        "a",
+        "on",
+        "sat",
+        "the",
+        "The",
+        "cat",
+        "dog",
+        "mat",
+    )
+    assert vocabulary.counts is not None
+    assert vocabulary.counts.tolist() == [0, 0, 0, 0, 4, 2, 2, 2, 1, 1, 1, 1]
+    assert vocabulary.specials == {"<unk>", "<pad>", "<bos>", "<eos>"}
+    assert vocabulary.index["sat"] == 6
 
 
 def test_min_count_and_lower():
@@ -29,9 +42,9 @@ def test_min_count_and_lower():
 
 
 def test_other_specials():
-    found = from_text(LINES, words, min_count=4, specials=["[PAD]"])
-    assert found.tokens == ("[PAD]", "a")
-    assert found.specials == {"[PAD]"}
+    vocabulary = from_text(LINES, words, min_count=4, specials=["[PAD]"])
+    assert vocabulary.tokens == ("[PAD]", "a")
+    assert vocabulary.specials == {"[PAD]"}
 
 
 def test_text_without_frequent_tokens_is_an_error():
@@ -43,10 +56,10 @@ def test_text_without_frequent_tokens_is_an_error():
 
 
 def test_a_list_keeps_its_order():
-    found = from_tokens(["b", "[CLS]", "a"], specials=["b"])
-    assert found.tokens == ("b", "[CLS]", "a")
-    assert found.specials == {"b", "[CLS]"}
-    assert found.counts is None
+    vocabulary = from_tokens(["b", "[CLS]", "a"], specials=["b"])
+    assert vocabulary.tokens == ("b", "[CLS]", "a")
+    assert vocabulary.specials == {"b", "[CLS]"}
+    assert vocabulary.counts is None
 
 
 def test_repeated_or_no_tokens_are_an_error():
@@ -58,9 +71,9 @@ def test_repeated_or_no_tokens_are_an_error():
 
 def test_holes_keep_the_rows_in_place(tmp_path):
     (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "b": 3}))
-    found = from_file(tmp_path / "vocab.json")
-    assert found.tokens == ("a", "<unused-1>", "<unused-2>", "b")
-    assert found.specials == {"<unused-1>", "<unused-2>"}
+    vocabulary = from_file(tmp_path / "vocab.json")
+    assert vocabulary.tokens == ("a", "<unused-1>", "<unused-2>", "b")
+    assert vocabulary.specials == {"<unused-1>", "<unused-2>"}
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
