@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embinit.export.models import apply as apply
     from embinit.export.models import set_embedding as set_embedding
     from embinit.export.rates import parameter_groups as parameter_groups
+    from embinit.export.row_rates import row_rates as row_rates
     from embinit.hosts import host as host
     from embinit.recipes.recipe import Recipe as Recipe
     from embinit.recipes.recipe import Step as Step
@@ -56,6 +57,7 @@ _MODULES = {
     "load": "sources.load",
     "parameter_groups": "export.rates",
     "recipe": "recipes.recipe",
+    "row_rates": "export.row_rates",
     "set_embedding": "export.models",
     "stream": "seeds",
     "write": "export.formats",
@@ -79,6 +81,7 @@ __all__ = [
     "load",
     "parameter_groups",
     "recipe",
+    "row_rates",
     "set_embedding",
     "stream",
     "write",
