@@ -1,22 +1,22 @@
-"""A meaning as an English sentence."""
+"""English sentences from meanings."""
 
 from __future__ import annotations
 
 from embinit.corpora.captions.lexicon import lexicon
-from embinit.corpora.captions.meaning import At, Both, Caption, Clause, Thing
+from embinit.corpora.captions.meaning import Caption, Clause, PrepositionalPhrase, Thing, TwoThings
 
 _POSSESSIVES = {"m": "his", "f": "her", "p": "their"}
 _PRONOUNS = {"m": "he", "f": "she", "p": "they"}
 
 
 def sentence(caption: Caption) -> str:
-    """Return the English sentence."""
+    """Return a caption as an English sentence."""
     text = _PATTERNS[caption.pattern](caption)
     return text[0].upper() + text[1:] + "."
 
 
 def article(word: str) -> str:
-    """Return a or an.
+    """Return the indefinite article of a word.
 
     >>> article("old"), article("uniform")
     ('an', 'a')
@@ -24,55 +24,61 @@ def article(word: str) -> str:
     return "an" if word[0] in "aeiou" and word.partition(" ")[0] not in lexicon().consonant else "a"
 
 
-def several(subject: Thing | Both) -> bool:
-    """Return whether English takes the verb's plural."""
-    return isinstance(subject, Both) or ((subject.plural and not subject.group) or subject.noun.en_plural)
+def takes_plural(subject: Thing | TwoThings) -> bool:
+    """Return whether the English verb is in the plural."""
+    return isinstance(subject, TwoThings) or ((subject.plural and not subject.group) or subject.noun.en_plural)
 
 
-def thing(it: Thing) -> str:
-    """Return a noun phrase."""
-    plural = it.plural or it.noun.en_plural
-    word = it.noun.en[it.en][plural]
-    if it.adjectives:
-        word = f"{' '.join([adjective.en[en] for adjective, en, _ in it.adjectives])} {word}"
-    determiner = it.determiner
-    if it.group:
+def noun_phrase(thing: Thing) -> str:
+    """Return a noun with its determiner, adjectives and attribute."""
+    plural = thing.plural or thing.noun.en_plural
+    word = thing.noun.en[thing.en][plural]
+    if thing.adjectives:
+        word = f"{' '.join([adjective.en[en] for adjective, en, _ in thing.adjectives])} {word}"
+    determiner = thing.determiner
+    if thing.group:
         word = f"a group of {word}"
     elif determiner == "the":
         word = f"the {word}"
-    elif determiner == "number" and it.number is not None:
-        word = f"{it.number[0]} {word}"
+    elif determiner == "number" and thing.number is not None:
+        word = f"{thing.number[0]} {word}"
     elif determiner == "owner":
-        word = f"{_POSSESSIVES.get(it.owner, 'its')} {word}"
+        word = f"{_POSSESSIVES.get(thing.owner, 'its')} {word}"
     elif determiner == "no":
         word = f"no {word}"
-    elif determiner == "a" and not plural and not it.noun.mass:
+    elif determiner == "a" and not plural and not thing.noun.mass:
         word = f"{article(word)} {word}"
-    attribute = it.attribute
+    attribute = thing.attribute
     if attribute is None:
         return word
-    if isinstance(attribute, At):
-        return f"{word} {at(attribute)}"
+    if isinstance(attribute, PrepositionalPhrase):
+        return f"{word} {prepositional_phrase(attribute)}"
     if attribute.en == "short" and attribute.worn is not None:
-        return f"{word} {at(attribute.worn)}"
+        return f"{word} {prepositional_phrase(attribute.worn)}"
     clause = attribute.clause
     if attribute.en == "ing":
         return f"{word} {_predicate(clause, 'ing')}"
-    who = "who" if it.noun.kind == "person" else "that"
+    who = "who" if thing.noun.kind == "person" else "that"
     return f"{word} {who} {_predicate(clause, 'are' if plural else 'is')}"
 
 
-def _anyone(it: Thing | Both) -> str:
-    return f"{thing(it.first)} and {thing(it.second)}" if isinstance(it, Both) else thing(it)
+def _subject(subject: Thing | TwoThings) -> str:
+    if isinstance(subject, TwoThings):
+        return f"{noun_phrase(subject.first)} and {noun_phrase(subject.second)}"
+    return noun_phrase(subject)
 
 
-def at(it: At) -> str:
+def prepositional_phrase(phrase: PrepositionalPhrase) -> str:
     """Return a preposition with its noun phrase."""
-    return f"{it.preposition.en} {thing(it.thing)}"
+    return f"{phrase.preposition.en} {noun_phrase(phrase.thing)}"
 
 
 def _predicate(clause: Clause, form: str, skip: str = "") -> str:
-    """Return verb and all after it; form: is, are, ing (no auxiliary), or the column of the verb's forms."""
+    """Return the verb and what follows.
+
+    `form` is the auxiliary `is` or `are`, `ing` (no auxiliary), or a simple form: `base` or `third`. `skip` names a part
+    that stands elsewhere.
+    """
     verb = clause.verb
     words = verb.en[clause.en]
     start = [form] if form in ("is", "are") else []
@@ -84,57 +90,59 @@ def _predicate(clause: Clause, form: str, skip: str = "") -> str:
         else:
             start.append(phrase.en[en])
     start.append(words[0] if form == "base" else words[1] if form == "third" else words[2])
-    it = clause.object if skip != "object" else None
-    receiver = thing(clause.receiver) if clause.receiver is not None else ""
+    thing = clause.object if skip != "object" else None
+    receiver = noun_phrase(clause.receiver) if clause.receiver is not None else ""
     if receiver and "arrow" not in verb.flags:
         start.append(receiver)
-    if it is not None:
-        start.append(f"the {it.noun.en[it.en][0]}" if "bare" in verb.flags and not it.adjectives else thing(it))
+    if thing is not None:
+        bare = "bare" in verb.flags and not thing.adjectives
+        start.append(f"the {thing.noun.en[thing.en][0]}" if bare else noun_phrase(thing))
     if receiver and "arrow" in verb.flags:
         start.append(f"to {receiver}")
     if clause.tool is not None:
-        start.append(at(clause.tool))
+        start.append(prepositional_phrase(clause.tool))
     if late:
         start.append(late)
     if clause.direction is not None:
-        start.append(at(clause.direction))
+        start.append(prepositional_phrase(clause.direction))
     if clause.place is not None and skip != "place":
-        start.append(at(clause.place))
+        start.append(prepositional_phrase(clause.place))
     if clause.time is not None and skip != "time":
         start.append(clause.time[0].en[clause.time[1]])
     return " ".join(start)
 
 
-def _whole(clause: Clause, skip: str = "", simple: bool = False) -> str:
-    many = several(clause.subject)
+def _clause(clause: Clause, skip: str = "", simple: bool = False) -> str:
+    """Return subject and predicate, in the progressive or the simple present."""
+    many = takes_plural(clause.subject)
     form = ("base" if many else "third") if simple else "are" if many else "is"
-    return f"{_anyone(clause.subject)} {_predicate(clause, form, skip)}"
+    return f"{_subject(clause.subject)} {_predicate(clause, form, skip)}"
 
 
 def _plain(caption: Caption) -> str:
     assert caption.clause is not None
-    return _whole(caption.clause)
+    return _clause(caption.clause)
 
 
 def _simple(caption: Caption) -> str:
     assert caption.clause is not None
-    return _whole(caption.clause, simple=True)
+    return _clause(caption.clause, simple=True)
 
 
 def _participle(caption: Caption) -> str:
     assert caption.clause is not None
-    return f"{_anyone(caption.clause.subject)} {_predicate(caption.clause, 'ing')}"
+    return f"{_subject(caption.clause.subject)} {_predicate(caption.clause, 'ing')}"
 
 
 def _place_first(caption: Caption) -> str:
     assert caption.clause is not None and caption.clause.place is not None
-    return f"{at(caption.clause.place)}, {_whole(caption.clause, 'place')}"
+    return f"{prepositional_phrase(caption.clause.place)}, {_clause(caption.clause, 'place')}"
 
 
 def _time_first(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and clause.time is not None
-    return f"{clause.time[0].en[clause.time[1]]}, {_whole(clause, 'time')}"
+    return f"{clause.time[0].en[clause.time[1]]}, {_clause(clause, 'time')}"
 
 
 def _and(caption: Caption) -> str:
@@ -144,18 +152,18 @@ def _and(caption: Caption) -> str:
 
 def _while(caption: Caption) -> str:
     assert caption.second is not None
-    return f"{_plain(caption)} while {_whole(caption.second)}"
+    return f"{_plain(caption)} while {_clause(caption.second)}"
 
 
 def _while_first(caption: Caption) -> str:
     assert caption.second is not None
-    return f"while {_whole(caption.second)}, {_plain(caption)}"
+    return f"while {_clause(caption.second)}, {_plain(caption)}"
 
 
 def _because(caption: Caption) -> str:
     assert caption.clause is not None and caption.reason is not None
     subject = caption.clause.subject
-    many = several(subject)
+    many = takes_plural(subject)
     sex = "p" if many else subject.sex if isinstance(subject, Thing) else "p"
     pronoun = _PRONOUNS.get(sex, "it")
     if isinstance(subject, Thing) and subject.group:
@@ -172,36 +180,36 @@ def _purpose(caption: Caption) -> str:
 def _passive(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and clause.object is not None
-    be = "are" if several(clause.object) else "is"
-    text = f"{thing(clause.object)} {be} being {clause.verb.en[clause.en][3]} by {_anyone(clause.subject)}"
-    rest = [at(it) for it in (clause.tool, clause.place) if it is not None]
-    return " ".join([text, *rest])
+    be = "are" if takes_plural(clause.object) else "is"
+    text = f"{noun_phrase(clause.object)} {be} being {clause.verb.en[clause.en][3]} by {_subject(clause.subject)}"
+    phrases = [prepositional_phrase(phrase) for phrase in (clause.tool, clause.place) if phrase is not None]
+    return " ".join([text, *phrases])
 
 
 def _there_is(caption: Caption) -> str:
     assert caption.shown is not None and caption.place is not None
-    return f"{_there(caption.shown)} {at(caption.place)}"
+    return f"{_there(caption.shown)} {prepositional_phrase(caption.place)}"
 
 
-def _there(it: Thing) -> str:
-    return f"there {'are' if several(it) else 'is'} {thing(it)}"
+def _there(thing: Thing) -> str:
+    return f"there {'are' if takes_plural(thing) else 'is'} {noun_phrase(thing)}"
 
 
 def _whom(caption: Caption) -> str:
     assert caption.clause is not None and caption.shown is not None
     pronoun = "whom" if caption.shown.noun.kind == "person" else "that"
-    return f"{_there(caption.shown)} {pronoun} {_whole(caption.clause, 'object')}"
+    return f"{_there(caption.shown)} {pronoun} {_clause(caption.clause, 'object')}"
 
 
 def _where(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and caption.shown is not None and clause.place is not None
-    return f"{_there(caption.shown)} {clause.place.preposition.en} which {_whole(clause, 'place')}"
+    return f"{_there(caption.shown)} {clause.place.preposition.en} which {_clause(clause, 'place')}"
 
 
 def _title(caption: Caption) -> str:
     assert caption.shown is not None and caption.place is not None
-    return f"{thing(caption.shown)} {at(caption.place)}"
+    return f"{noun_phrase(caption.shown)} {prepositional_phrase(caption.place)}"
 
 
 _PATTERNS = {

@@ -1,4 +1,4 @@
-"""The lexicon's entries, and bags to draw them from."""
+"""The entries of the lexicon, and weighted bags to draw them from."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 Roll = Callable[[], float]
 
-#: Weight of what belongs to the scene's topic and of what belongs to any; the share drawn from other topics.
-_ON, _ANY, _LEAK = 1.0, 0.6, 0.02
+#: The weight of entries of the scene's topic, the weight of entries of every topic, and the share of other topics.
+_OF_TOPIC, _OF_ANY, _OTHER_SHARE = 1.0, 0.6, 0.02
 
 
 class Bag(Generic[T]):
-    """Things to draw from, by weight."""
+    """Items with weights, to draw from."""
 
     __slots__ = ("bounds", "items", "total")
 
@@ -27,7 +27,7 @@ class Bag(Generic[T]):
         self.total = self.bounds[-1] if pairs else 0.0
 
     def draw(self, roll: Roll) -> T:
-        """Return one of the things."""
+        """Return an item; `roll` gives a number in [0, 1)."""
         return self.items[bisect(self.bounds, roll() * self.total)]
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class Bag(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GermanNoun:
-    """A German noun: gender (m, f, n; p where it has no singular) and its forms by case, and by case in the plural."""
+    """A German noun: gender (m, f, n; p if it has no singular) and its forms by case, and by case in the plural."""
 
     gender: str
     singular: tuple[str, str, str]
@@ -45,7 +45,7 @@ class GermanNoun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noun:
-    """A noun in both languages, with what it counts as and where it is met."""
+    """A noun in both languages, with its classes, topics and places."""
 
     name: str
     kind: str
@@ -59,21 +59,21 @@ class Noun:
     often: float
     mass: bool
     pair: bool
-    #: English plural whatever German has; German has no singular
+    #: always plural in English; always plural in German
     en_plural: bool
     de_plural: bool
-    #: m, f: he, she; a: it; "": not said in the singular
+    #: m: he; f: she; a: it (an animal); g: by the German gender; empty: no pronoun in the singular
     sex: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GermanVerb:
-    """Present forms, the infinitive with zu, and the participle where a passive can be made."""
+    """The present forms of a German verb, its infinitive with "zu", and its participle if it has a passive."""
 
     singular: str
     plural: str
     prefix: str
-    #: the prefix before the verb at the clause's end: `ein` joined, `Ski ` apart
+    #: the prefix as it stands before a verb at the end of a clause: `ein` (one word), `Ski ` (two words)
     joined: str
     zu: str
     participle: str
@@ -82,10 +82,10 @@ class GermanVerb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb in both languages, with what it asks of subject, object and place."""
+    """A verb in both languages, with the classes of subject, object and place that it takes."""
 
     name: str
-    #: base, third person, -ing, participle or nothing
+    #: base form, third person, -ing form, participle (or empty)
     en: tuple[tuple[str, str, str, str], ...]
     de: tuple[GermanVerb, ...]
     topics: frozenset[str]
@@ -105,7 +105,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective in both languages; German forms by ending."""
+    """An adjective in both languages, its German forms by ending."""
 
     name: str
     en: tuple[str, ...]
@@ -117,7 +117,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preposition:
-    """A preposition in both languages, with the German case and what German puts after the noun phrase."""
+    """A preposition in both languages, with its German case and the word that German puts after the noun phrase."""
 
     en: str
     de: str
@@ -127,7 +127,7 @@ class Preposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Phrase:
-    """A fixed adverb, time or reason in both languages, and where it fits."""
+    """A fixed adverb, time or reason in both languages, with the topics that it fits."""
 
     name: str
     en: tuple[str, ...]
@@ -136,7 +136,7 @@ class Phrase:
     data: Mapping[str, Any]
 
     def fits(self, topic: str, outdoors: bool) -> bool:
-        """Return whether it can be said of this topic."""
+        """Return whether the phrase fits a topic."""
         only, never = self.data.get("only", topic).split(), self.data.get("not", "").split()
         return topic in only and topic not in never and (outdoors or not self.data.get("outdoors"))
 
@@ -165,15 +165,19 @@ class Lexicon:
     reasons: Mapping[str, Phrase]
     existence: Mapping[str, tuple[str, str]]
     topics: Mapping[str, Topic]
-    #: words that take `a` in spite of their vowel
+    #: words that take "a" although they begin with a vowel letter
     consonant: frozenset[str]
 
 
-def by_topic(found: Iterable[tuple[T, frozenset[str], float]], topic: str) -> Bag[T]:
-    """Return things with their topics and weights as a bag for one topic, with a small share of others."""
-    listed = list(found)
-    inside = [(it, often * (_ON if topics else _ANY)) for it, topics, often in listed if not topics or topic in topics]
-    others = [(it, often) for it, topics, often in listed if topics and topic not in topics]
-    total, rest = sum(often for _, often in inside), sum(often for _, often in others)
-    scale = _LEAK * total / rest if total and rest else 1.0
-    return Bag([*inside, *((it, often * scale) for it, often in others)])
+def by_topic(weighted: Iterable[tuple[T, frozenset[str], float]], topic: str) -> Bag[T]:
+    """Return a bag for one topic: its entries, the entries of every topic, and a small share of other topics."""
+    rows = list(weighted)
+    inside = [
+        (entry, often * (_OF_TOPIC if topics else _OF_ANY))
+        for entry, topics, often in rows
+        if not topics or topic in topics
+    ]
+    outside = [(entry, often) for entry, topics, often in rows if topics and topic not in topics]
+    inside_total, outside_total = sum(often for _, often in inside), sum(often for _, often in outside)
+    scale = _OTHER_SHARE * inside_total / outside_total if inside_total and outside_total else 1.0
+    return Bag([*inside, *((entry, often * scale) for entry, often in outside)])

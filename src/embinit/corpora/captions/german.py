@@ -1,17 +1,27 @@
-"""A meaning as a German sentence."""
+"""German sentences from meanings."""
 
 from __future__ import annotations
 
-from embinit.corpora.captions.german_clauses import after, anyone, at, end, finite, join, main, middle, thing
+from embinit.corpora.captions.german_clauses import (
+    contracted,
+    finite_verb,
+    main_clause,
+    middle_field,
+    noun_phrase,
+    noun_phrases,
+    prepositional_phrase,
+    subordinate,
+    verb_final,
+)
 from embinit.corpora.captions.inflection import ACC, DAT, GENDERS, NOM, RELATIVE
 from embinit.corpora.captions.lexicon import lexicon
-from embinit.corpora.captions.meaning import Both, Caption, Thing, several
+from embinit.corpora.captions.meaning import Caption, Thing, TwoThings, takes_plural
 
 _PRONOUNS = {"m": "er", "f": "sie", "p": "sie", "am": "er", "af": "sie", "an": "es"}
 
 
 def sentence(caption: Caption) -> str:
-    """Return the German sentence."""
+    """Return a caption as a German sentence."""
     text = _PATTERNS[caption.pattern](caption).replace(" ,", ",").replace(",,", ",").strip()
     text = text.removesuffix(",")
     return text[0].upper() + text[1:] + "."
@@ -19,101 +29,116 @@ def sentence(caption: Caption) -> str:
 
 def _plain(caption: Caption) -> str:
     assert caption.clause is not None
-    return main(caption.clause)
+    return main_clause(caption.clause)
 
 
 def _place_first(caption: Caption) -> str:
     assert caption.clause is not None and caption.clause.place is not None
-    return main(caption.clause, at(caption.clause.place), skip_place=True)
+    return main_clause(caption.clause, prepositional_phrase(caption.clause.place), skip_place=True)
 
 
 def _time_first(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and clause.time is not None
-    return main(clause, clause.time[0].de[clause.time[2]], skip_time=True)
+    return main_clause(clause, clause.time[0].de[clause.time[2]], skip_time=True)
 
 
 def _and(caption: Caption) -> str:
     assert caption.clause is not None and caption.second is not None
     second = caption.second
     verb = second.verb.de[second.de]
-    parts = [main(caption.clause), "und", finite(second), *(["sich"] if verb.reflexive else []), *middle(second)]
+    parts = [
+        main_clause(caption.clause),
+        "und",
+        finite_verb(second),
+        *(["sich"] if verb.reflexive else []),
+        *middle_field(second),
+    ]
     return " ".join([*parts, verb.prefix] if verb.prefix else parts)
 
 
 def _while(caption: Caption) -> str:
     assert caption.clause is not None and caption.second is not None
-    return f"{main(caption.clause)} , {after('während', caption.second)}"
+    return f"{main_clause(caption.clause)} , {subordinate('während', caption.second)}"
 
 
 def _while_first(caption: Caption) -> str:
     assert caption.clause is not None and caption.second is not None
-    return main(caption.clause, f"{after('während', caption.second)} ,")
+    return main_clause(caption.clause, f"{subordinate('während', caption.second)} ,")
 
 
 def _because(caption: Caption) -> str:
     assert caption.clause is not None and caption.reason is not None
     subject = caption.clause.subject
-    sex = "p" if isinstance(subject, Both) else subject.sex
+    sex = "p" if isinstance(subject, TwoThings) else subject.sex
     if isinstance(subject, Thing) and subject.group:
         sex = "f"
     reason = caption.reason[0].de[caption.reason[2]]
-    reason = reason.replace("{er}", _PRONOUNS.get(sex, "er")).replace("{ist}", "sind" if several(subject) else "ist")
-    return f"{main(caption.clause)} , {reason}"
+    reason = reason.replace("{er}", _PRONOUNS.get(sex, "er")).replace(
+        "{ist}", "sind" if takes_plural(subject) else "ist"
+    )
+    return f"{main_clause(caption.clause)} , {reason}"
 
 
 def _purpose(caption: Caption) -> str:
     assert caption.clause is not None and caption.second is not None
     verb = caption.second.verb.de[caption.second.de]
     sich = ["sich"] if verb.reflexive else []
-    return f"{main(caption.clause)} , {' '.join(['um', *sich, *middle(caption.second)])} {verb.zu}"
+    return f"{main_clause(caption.clause)} , {' '.join(['um', *sich, *middle_field(caption.second)])} {verb.zu}"
 
 
 def _passive(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and clause.object is not None
-    agent = anyone(clause.subject, DAT)
-    first = clause.subject.first if isinstance(clause.subject, Both) else clause.subject
+    agent = noun_phrases(clause.subject, DAT)
+    first = clause.subject.first if isinstance(clause.subject, TwoThings) else clause.subject
     definite = first.determiner == "the" and not first.group
-    parts = [thing(clause.object, NOM), "werden" if several(clause.object) else "wird", join("von", agent, definite)]
-    return " ".join([*parts, *middle(clause, skip_object=True), clause.verb.de[clause.de].participle])
+    parts = [
+        noun_phrase(clause.object, NOM),
+        "werden" if takes_plural(clause.object) else "wird",
+        contracted("von", agent, definite),
+    ]
+    return " ".join([*parts, *middle_field(clause, skip_object=True), clause.verb.de[clause.de].participle])
 
 
 def _there_is(caption: Caption) -> str:
     assert caption.shown is not None and caption.place is not None
-    it = caption.shown
-    ways = lexicon().existence
-    forms = ways.get(it.noun.name) or ways[it.noun.kind]
-    return f"{at(caption.place)} {forms[several(it)]} {thing(it, NOM)}"
+    thing = caption.shown
+    existence = lexicon().existence
+    forms = existence.get(thing.noun.name) or existence[thing.noun.kind]
+    return f"{prepositional_phrase(caption.place)} {forms[takes_plural(thing)]} {noun_phrase(thing, NOM)}"
 
 
 def _whom(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and caption.shown is not None
-    it = caption.shown
-    pronoun = RELATIVE[ACC][GENDERS.index(it.gender)]
-    relative = end(clause, f"{pronoun} {anyone(clause.subject, NOM)}", several(clause.subject), skip_object=True)
-    return f"{_look(it, caption.way)} , {relative}"
+    thing = caption.shown
+    pronoun = RELATIVE[ACC][GENDERS.index(thing.gender)]
+    relative = verb_final(
+        clause, f"{pronoun} {noun_phrases(clause.subject, NOM)}", takes_plural(clause.subject), skip_object=True
+    )
+    return f"{_there(thing, caption.there_is_roll)} , {relative}"
 
 
 def _where(caption: Caption) -> str:
     clause = caption.clause
     assert clause is not None and caption.shown is not None and clause.place is not None
-    it = caption.shown
-    start = f"{clause.place.preposition.de} {RELATIVE[DAT][GENDERS.index(it.gender)]}"
-    subject = anyone(clause.subject, NOM)
-    return f"{_look(it, caption.way)} , {end(clause, f'{start} {subject}', several(clause.subject), skip_place=True)}"
+    thing = caption.shown
+    start = f"{clause.place.preposition.de} {RELATIVE[DAT][GENDERS.index(thing.gender)]}"
+    subject = noun_phrases(clause.subject, NOM)
+    relative = verb_final(clause, f"{start} {subject}", takes_plural(clause.subject), skip_place=True)
+    return f"{_there(thing, caption.there_is_roll)} , {relative}"
 
 
-def _look(it: Thing, way: float) -> str:
-    if way < 0.45:
-        return f"Da {'sind' if several(it) else 'ist'} {thing(it, NOM)}"
-    return f"{'Man sieht' if way < 0.85 else 'Es gibt'} {thing(it, ACC)}"
+def _there(thing: Thing, roll: float) -> str:
+    if roll < 0.45:
+        return f"Da {'sind' if takes_plural(thing) else 'ist'} {noun_phrase(thing, NOM)}"
+    return f"{'Man sieht' if roll < 0.85 else 'Es gibt'} {noun_phrase(thing, ACC)}"
 
 
 def _title(caption: Caption) -> str:
     assert caption.shown is not None and caption.place is not None
-    return f"{thing(caption.shown, NOM)} {at(caption.place)}"
+    return f"{noun_phrase(caption.shown, NOM)} {prepositional_phrase(caption.place)}"
 
 
 _PATTERNS = {

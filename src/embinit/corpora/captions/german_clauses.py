@@ -1,4 +1,4 @@
-"""German noun phrases and clauses; each can hold the other."""
+"""German noun phrases and clauses, in one module because each can hold the other."""
 
 from __future__ import annotations
 
@@ -14,75 +14,75 @@ from embinit.corpora.captions.inflection import (
     WEAK,
     like_ein,
 )
-from embinit.corpora.captions.meaning import At, Both, Clause, Thing, several
+from embinit.corpora.captions.meaning import Clause, PrepositionalPhrase, Thing, TwoThings, takes_plural
 
 _EIN, _KEIN, _SEIN, _IHR = (
     [[like_ein(stem, case, gender) for gender in GENDERS] for case in range(3)]
     for stem in ("ein", "kein", "sein", "ihr")
 )
 _DECLINED_NUMBERS = frozenset({"mehrere", "einige", "viele"})
-#: Owners whose thing is `sein`; `ihr` for the others.
+#: Owners whose possessive is `sein`; all others have `ihr`.
 _HIS = frozenset({"m", "am", "an"})
 
 
-def thing(it: Thing, case: int) -> str:
-    """Return a noun phrase in a case."""
-    if it.group:
-        return f"{_EIN[case][1]} Gruppe von {_bare(it, DAT)}{_attribute(it)}"
-    return _bare(it, case) + _attribute(it)
+def noun_phrase(thing: Thing, case: int) -> str:
+    """Return a noun with its determiner, adjectives and attribute in a case."""
+    if thing.group:
+        return f"{_EIN[case][1]} Gruppe von {_noun_group(thing, DAT)}{_attribute(thing)}"
+    return _noun_group(thing, case) + _attribute(thing)
 
 
-def _bare(it: Thing, case: int) -> str:
-    gender = it.gender
+def _noun_group(thing: Thing, case: int) -> str:
+    gender = thing.gender
     column = GENDERS.index(gender)
-    forms = it.noun.de[it.de]
+    forms = thing.noun.de[thing.de]
     word = (forms.plural if gender == "p" else forms.singular)[case]
-    determiner = it.determiner
+    determiner = thing.determiner
     endings = STRONG
     if determiner == "the":
         first, endings = DEFINITE[case][column], WEAK
-    elif determiner == "number" and it.number is not None:
-        first = it.number[1] + ("n" if case == DAT and it.number[1] in _DECLINED_NUMBERS else "")
+    elif determiner == "number" and thing.number is not None:
+        first = thing.number[1] + ("n" if case == DAT and thing.number[1] in _DECLINED_NUMBERS else "")
     elif determiner == "bare" or (determiner == "a" and gender == "p"):
         first = ""
     else:
-        table = _EIN if determiner == "a" else _KEIN if determiner == "no" else _SEIN if it.owner in _HIS else _IHR
+        table = _EIN if determiner == "a" else _KEIN if determiner == "no" else _SEIN if thing.owner in _HIS else _IHR
         first, endings = table[case][column], MIXED
-    if it.adjectives:
+    if thing.adjectives:
         ending = endings[case][column]
-        word = f"{' '.join([adjective.de[de][ending] for adjective, _, de in it.adjectives])} {word}"
+        word = f"{' '.join([adjective.de[de][ending] for adjective, _, de in thing.adjectives])} {word}"
     return f"{first} {word}" if first else word
 
 
-def _attribute(it: Thing) -> str:
-    attribute = it.attribute
+def _attribute(thing: Thing) -> str:
+    attribute = thing.attribute
     if attribute is None:
         return ""
-    if isinstance(attribute, At):
-        return " " + at(attribute)
+    if isinstance(attribute, PrepositionalPhrase):
+        return " " + prepositional_phrase(attribute)
     if attribute.de == "short" and attribute.worn is not None:
-        return " " + at(attribute.worn)
-    gender = it.gender
-    return f" , {end(attribute.clause, RELATIVE[NOM][GENDERS.index(gender)], gender == 'p')} ,"
+        return " " + prepositional_phrase(attribute.worn)
+    gender = thing.gender
+    return f" , {verb_final(attribute.clause, RELATIVE[NOM][GENDERS.index(gender)], gender == 'p')} ,"
 
 
-def anyone(it: Thing | Both, case: int) -> str:
+def noun_phrases(subject: Thing | TwoThings, case: int) -> str:
     """Return one or two noun phrases in a case."""
-    if isinstance(it, Both):
-        return f"{thing(it.first, case)} und {thing(it.second, case)}"
-    return thing(it, case)
+    if isinstance(subject, TwoThings):
+        return f"{noun_phrase(subject.first, case)} und {noun_phrase(subject.second, case)}"
+    return noun_phrase(subject, case)
 
 
-def at(it: At) -> str:
-    """Return a preposition with its noun phrase, contracted where German does so."""
-    preposition = it.preposition
-    text = thing(it.thing, preposition.case)
+def prepositional_phrase(phrase: PrepositionalPhrase) -> str:
+    """Return a preposition with its noun phrase, contracted if German does so."""
+    preposition = phrase.preposition
+    text = noun_phrase(phrase.thing, preposition.case)
     if preposition.de:
-        text = join(preposition.de, text, it.thing.determiner == "the")
+        text = contracted(preposition.de, text, phrase.thing.determiner == "the")
     return f"{text} {preposition.after}" if preposition.after else text
 
 
-def join(preposition: str, text: str, definite: bool) -> str:
+def contracted(preposition: str, text: str, definite: bool) -> str:
     """Return a preposition and a noun phrase, contracted with its definite article."""
     if definite:
         article, _, rest = text.partition(" ")
@@ -92,28 +92,30 @@ def join(preposition: str, text: str, definite: bool) -> str:
     return f"{preposition} {text}"
 
 
-def middle(clause: Clause, skip_object: bool = False, skip_place: bool = False, skip_time: bool = False) -> list[str]:
-    """Return what stands between the finite verb and the end, in order."""
+def middle_field(
+    clause: Clause, skip_object: bool = False, skip_place: bool = False, skip_time: bool = False
+) -> list[str]:
+    """Return the parts between the finite verb and the end of the clause, in order."""
     parts: list[str] = []
     verb = clause.verb
-    it = None if skip_object else clause.object
+    thing = None if skip_object else clause.object
     late = ""
     if clause.receiver is not None:
-        parts.append(thing(clause.receiver, DAT))
-    if it is not None:
+        parts.append(noun_phrase(clause.receiver, DAT))
+    if thing is not None:
         if verb.prep:
-            late = join(verb.prep, thing(it, verb.case), it.determiner == "the")
-        elif "bare" in verb.flags and not it.adjectives:
-            late = it.noun.de[it.de].singular[0]
-        elif it.determiner in ("the", "owner"):
-            parts.append(thing(it, verb.case))
+            late = contracted(verb.prep, noun_phrase(thing, verb.case), thing.determiner == "the")
+        elif "bare" in verb.flags and not thing.adjectives:
+            late = thing.noun.de[thing.de].singular[0]
+        elif thing.determiner in ("the", "owner"):
+            parts.append(noun_phrase(thing, verb.case))
         else:
-            late = thing(it, verb.case)
+            late = noun_phrase(thing, verb.case)
     if clause.time is not None and not skip_time:
         parts.append(clause.time[0].de[clause.time[2]])
     if clause.adverb is not None:
         parts.append(clause.adverb[0].de[clause.adverb[2]])
-    place = at(clause.place) if clause.place is not None and not skip_place else ""
+    place = prepositional_phrase(clause.place) if clause.place is not None and not skip_place else ""
     if late and clause.place_late:
         place, late = late, place
     if place:
@@ -121,38 +123,38 @@ def middle(clause: Clause, skip_object: bool = False, skip_place: bool = False, 
     if late:
         parts.append(late)
     if clause.tool is not None:
-        parts.append(at(clause.tool))
+        parts.append(prepositional_phrase(clause.tool))
     if clause.direction is not None:
-        parts.append(at(clause.direction))
+        parts.append(prepositional_phrase(clause.direction))
     return parts
 
 
-def finite(clause: Clause) -> str:
+def finite_verb(clause: Clause) -> str:
     """Return the finite verb without its prefix."""
     verb = clause.verb.de[clause.de]
-    return verb.plural if several(clause.subject) else verb.singular
+    return verb.plural if takes_plural(clause.subject) else verb.singular
 
 
-def main(clause: Clause, front: str = "", skip_place: bool = False, skip_time: bool = False) -> str:
-    """Return a main clause: the verb is second, after the subject or after what is put in front."""
+def main_clause(clause: Clause, front: str = "", skip_place: bool = False, skip_time: bool = False) -> str:
+    """Return a main clause: the verb is second, after the subject or after the part that is put in front."""
     verb = clause.verb.de[clause.de]
-    subject = anyone(clause.subject, NOM)
+    subject = noun_phrases(clause.subject, NOM)
     sich = ["sich"] if verb.reflexive else []
-    start = [front, finite(clause), *sich, subject] if front else [subject, finite(clause), *sich]
-    parts = start + middle(clause, skip_place=skip_place, skip_time=skip_time)
+    start = [front, finite_verb(clause), *sich, subject] if front else [subject, finite_verb(clause), *sich]
+    parts = start + middle_field(clause, skip_place=skip_place, skip_time=skip_time)
     if verb.prefix:
         parts.append(verb.prefix)
     return " ".join(parts)
 
 
-def end(clause: Clause, subject: str, plural: bool, skip_object: bool = False, skip_place: bool = False) -> str:
-    """Return a clause with its verb at the end, after a pronoun or a whole subject."""
+def verb_final(clause: Clause, subject: str, plural: bool, skip_object: bool = False, skip_place: bool = False) -> str:
+    """Return a clause with its verb at the end; `subject` is a pronoun or a noun phrase."""
     verb = clause.verb.de[clause.de]
     sich = ["sich"] if verb.reflexive else []
-    parts = [subject, *sich, *middle(clause, skip_object, skip_place)]
+    parts = [subject, *sich, *middle_field(clause, skip_object, skip_place)]
     return f"{' '.join(parts)} {verb.joined}{verb.plural if plural else verb.singular}"
 
 
-def after(conjunction: str, clause: Clause) -> str:
+def subordinate(conjunction: str, clause: Clause) -> str:
     """Return a clause after a conjunction, with its verb at the end."""
-    return f"{conjunction} {end(clause, anyone(clause.subject, NOM), several(clause.subject))}"
+    return f"{conjunction} {verb_final(clause, noun_phrases(clause.subject, NOM), takes_plural(clause.subject))}"

@@ -1,4 +1,4 @@
-"""German inflection: nouns, verbs, adjectives and what stands before a noun."""
+"""German inflection: nouns, verbs, adjectives, articles and pronouns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def like_ein(stem: str, case: int, gender: str) -> str:
 
 
 def noun(form: str) -> tuple[str, tuple[str, str, str], tuple[str, str, str]]:
-    """Return gender, singular and plural by case, of `m/Junge/Jungen/weak`; a mass noun's plural is its singular.
+    """Return gender, singular and plural by case of an entry; the plural of a mass noun is its singular.
 
     >>> noun("m/Junge/Jungen/weak")
     ('m', ('Junge', 'Jungen', 'Jungen'), ('Jungen', 'Jungen', 'Jungen'))
@@ -44,7 +44,7 @@ def noun(form: str) -> tuple[str, tuple[str, str, str], tuple[str, str, str]]:
 
 
 def verb(form: str) -> tuple[str, str, str, str, str, str, bool]:
-    """Return singular, plural, prefix, joined prefix, infinitive with zu, participle, reflexive.
+    """Return singular, plural, prefix, joined prefix, infinitive with "zu", participle, and whether it is reflexive.
 
     >>> verb("ein|kauft/kaufen/eingekauft")[4]
     'einzukaufen'
@@ -58,6 +58,6 @@ def verb(form: str) -> tuple[str, str, str, str, str, str, bool]:
 
 
 def adjective(stem: str, fixed: bool) -> Mapping[str, str]:
-    """Return the form by ending."""
+    """Return the form of an adjective by its ending."""
     changed = _STEMS.get(stem, stem)
     return {ending: stem if fixed else changed + ending for ending in ("e", "er", "es", "em", "en")}

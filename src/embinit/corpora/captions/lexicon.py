@@ -1,4 +1,4 @@
-"""The bilingual lexicon, read from the TOML files beside this one."""
+"""The bilingual lexicon, read from the TOML files of this folder."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("embinit.corpora.captions").joinpath(f"{name}.toml").read_text("utf-8"))
 
 
-def _set(data: Mapping[str, Any], key: str) -> frozenset[str]:
+def _words(data: Mapping[str, Any], key: str) -> frozenset[str]:
     return frozenset(str(data.get(key, "")).split())
 
 
 def _noun(name: str, kind: str, data: Mapping[str, Any]) -> Noun:
-    tags = frozenset({name, kind}) | _set(data, "is")
+    tags = frozenset({name, kind}) | _words(data, "is")
     if data.get("apart"):
         tags -= {kind}
     en = [(*form.split("/"), form)[:2] for form in data["en"]]
@@ -45,7 +45,7 @@ def _noun(name: str, kind: str, data: Mapping[str, Any]) -> Noun:
         en=tuple((singular, many) for singular, many in en),
         de=tuple(GermanNoun(*inflection.noun(form)) for form in data["de"]),
         tags=tags,
-        topics=_set(data, "in"),
+        topics=_words(data, "in"),
         places={key: tuple(data[key].split()) for key in _PLACES if key in data},
         the=float(data.get("the", 0.2)),
         often=float(data.get("often", 1)),
@@ -64,19 +64,19 @@ def _verb(name: str, data: Mapping[str, Any]) -> Verb:
         name=name,
         en=tuple((base, third, ing, participle) for base, third, ing, participle in forms),
         de=tuple(GermanVerb(*inflection.verb(form)) for form in data["de"]),
-        topics=_set(data, "in"),
-        who=_set(data, "who") or frozenset({"person"}),
-        object=_set(data, "object"),
-        to=_set(data, "to"),
-        tool=_set(data, "with"),
+        topics=_words(data, "in"),
+        who=_words(data, "who") or frozenset({"person"}),
+        object=_words(data, "object"),
+        to=_words(data, "to"),
+        tool=_words(data, "with"),
         case=inflection.CASES.index(data.get("case", "acc")),
         prep=data.get("prep", ""),
         place=data.get("place", "none"),
         go=tuple(str(data.get("go", "")).split()),
-        kind=_set(data, "kind"),
+        kind=_words(data, "kind"),
         often=float(data.get("often", 1)),
         flags=frozenset(flag for flag in flags if data.get(flag)),
-        clash=_set(data, "clash"),
+        clash=_words(data, "clash"),
     )
 
 
@@ -85,7 +85,7 @@ def _phrases(data: Mapping[str, Any]) -> dict[str, Phrase]:
 
 
 def labels() -> tuple[str, ...]:
-    """Return the names of the labels that topics carry, in the order of their numbers."""
+    """Return the names of the labels of topics, in the order of their numbers."""
     return tuple(_read("topics")["labels"]["names"])
 
 

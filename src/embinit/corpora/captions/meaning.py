@@ -1,4 +1,4 @@
-"""What a caption says, before it is said in a language; choices of words are made here, so that both sides follow."""
+"""The meaning of a caption, common to both languages; synonyms are chosen here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Determiner = Literal["a", "the", "bare", "number", "owner", "no"]
 
 @dataclass(slots=True)
 class Thing:
-    """One or more of a noun; en and de say which synonym."""
+    """One or more of a noun; `en` and `de` are the numbers of its synonyms."""
 
     noun: Noun
     en: int
@@ -21,20 +21,20 @@ class Thing:
     determiner: Determiner
     adjectives: tuple[tuple[Adjective, int, int], ...] = ()
     number: tuple[str, str, float] | None = None
-    #: who it belongs to: m, f, p (several), or the animal's gender after an a
+    #: the owner: m, f, p (more than one), or `a` and the gender of an animal
     owner: str = ""
     #: `a group of`
     group: bool = False
-    attribute: At | Doing | None = None
+    attribute: PrepositionalPhrase | AttributeClause | None = None
 
     @property
     def gender(self) -> str:
-        """Return the German gender, p in the plural."""
+        """Return the German gender; p for the plural."""
         return "p" if self.plural or self.noun.de_plural else self.noun.de[self.de].gender
 
     @property
     def sex(self) -> str:
-        """Return m, f, p, a + German gender for animals, or nothing where no pronoun is natural."""
+        """Return m, f, p, or `a` and the German gender of an animal; empty if no pronoun sounds natural."""
         if self.plural:
             return "p"
         if self.noun.sex == "g":
@@ -43,44 +43,44 @@ class Thing:
 
 
 @dataclass(slots=True)
-class Both:
-    """Two things joined by and."""
+class TwoThings:
+    """Two things joined by "and"."""
 
     first: Thing
     second: Thing
 
 
 @dataclass(slots=True)
-class At:
-    """A preposition with what it governs."""
+class PrepositionalPhrase:
+    """A preposition and the thing that it governs."""
 
     preposition: Preposition
     thing: Thing
 
 
 @dataclass(slots=True)
-class Doing:
-    """An attribute that is a clause about the thing; worn things can be said with a preposition instead."""
+class AttributeClause:
+    """An attribute that is a clause about the thing; clothes can be a prepositional phrase instead."""
 
     clause: Clause
-    worn: At | None
+    worn: PrepositionalPhrase | None
     en: Literal["who", "ing", "short"]
     de: Literal["who", "short"]
 
 
 @dataclass(slots=True)
 class Clause:
-    """Who does what, how, when and where."""
+    """A subject with its verb, objects, place, manner and time."""
 
-    subject: Thing | Both
+    subject: Thing | TwoThings
     verb: Verb
     en: int
     de: int
     object: Thing | None = None
     receiver: Thing | None = None
-    place: At | None = None
-    direction: At | None = None
-    tool: At | None = None
+    place: PrepositionalPhrase | None = None
+    direction: PrepositionalPhrase | None = None
+    tool: PrepositionalPhrase | None = None
     adverb: tuple[Phrase, int, int] | None = None
     time: tuple[Phrase, int, int] | None = None
     #: German puts the place after an indefinite object
@@ -102,12 +102,12 @@ class Caption:
     clause: Clause | None = None
     second: Clause | None = None
     shown: Thing | None = None
-    place: At | None = None
+    place: PrepositionalPhrase | None = None
     reason: tuple[Phrase, int, int] | None = None
-    #: which of the German ways to say `there is`
-    way: float = 0.0
+    #: chooses among the German ways to say `there is`, from 0 to 1
+    there_is_roll: float = 0.0
 
 
-def several(subject: Thing | Both) -> bool:
-    """Return whether German takes the verb's plural."""
-    return isinstance(subject, Both) or ((subject.plural and not subject.group) or subject.noun.de_plural)
+def takes_plural(subject: Thing | TwoThings) -> bool:
+    """Return whether the German verb is in the plural."""
+    return isinstance(subject, TwoThings) or ((subject.plural and not subject.group) or subject.noun.de_plural)

@@ -1,4 +1,4 @@
-"""Which split a meaning belongs to, whatever words it is said in."""
+"""The split that a caption belongs to, decided by its meaning."""
 
 from __future__ import annotations
 
@@ -8,64 +8,64 @@ from typing import Literal
 
 from embinit.corpora.captions.entries import Noun, Verb
 from embinit.corpora.captions.lexicon import lexicon
-from embinit.corpora.captions.meaning import At, Both, Caption, Clause, Thing
+from embinit.corpora.captions.meaning import Caption, Clause, PrepositionalPhrase, Thing, TwoThings
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
-def split_of(caption: Caption) -> Split:
+def caption_split(caption: Caption) -> Split:
     """Return the split of a caption: 90 % train, 5 % valid, 5 % test.
 
-    It hangs on the caption's nouns and verbs alone, as classes of what shares a word. These can be read off either
-    language: two captions with the same German or the same English sentence have the same split.
+    Only the caption's nouns and verbs decide, each as the class of the entries that it shares a word with. Both languages
+    show these classes: two captions with the same German or the same English sentence have the same split.
     """
-    of = _classes()
-    key = " ".join(sorted([of[entry] for entry in content(caption)]))
+    classes = _classes()
+    key = " ".join(sorted([classes[entry] for entry in content_words(caption)]))
     bucket = hashlib.sha256(key.encode()).digest()[0]
     return "train" if bucket < 230 else "valid" if bucket < 243 else "test"
 
 
-def content(caption: Caption) -> list[Noun | Verb]:
-    """Return the nouns and verbs that both languages say."""
-    found: list[Noun | Verb] = []
+def content_words(caption: Caption) -> list[Noun | Verb]:
+    """Return the nouns and verbs that occur in both languages."""
+    entries: list[Noun | Verb] = []
     if caption.clause is not None:
-        _clause(caption.clause, found)
+        _add_clause(caption.clause, entries)
     elif caption.shown is not None:
-        _thing(caption.shown, found)
+        _add_thing(caption.shown, entries)
     if caption.second is not None:
-        _clause(caption.second, found, shared=caption.second.subject is getattr(caption.clause, "subject", None))
+        _add_clause(caption.second, entries, shared=caption.second.subject is getattr(caption.clause, "subject", None))
     if caption.place is not None:
-        _thing(caption.place.thing, found)
-    return found
+        _add_thing(caption.place.thing, entries)
+    return entries
 
 
-def _clause(clause: Clause, found: list[Noun | Verb], shared: bool = False) -> None:
+def _add_clause(clause: Clause, entries: list[Noun | Verb], shared: bool = False) -> None:
     if not shared:
         subject = clause.subject
-        for one in (subject.first, subject.second) if isinstance(subject, Both) else (subject,):
-            _thing(one, found)
+        for doer in (subject.first, subject.second) if isinstance(subject, TwoThings) else (subject,):
+            _add_thing(doer, entries)
     if "silent" not in clause.verb.flags:
-        found.append(clause.verb)
-    for it in (clause.object, clause.receiver):
-        if it is not None:
-            _thing(it, found)
-    for at in (clause.place, clause.direction, clause.tool):
-        if at is not None:
-            _thing(at.thing, found)
+        entries.append(clause.verb)
+    for thing in (clause.object, clause.receiver):
+        if thing is not None:
+            _add_thing(thing, entries)
+    for phrase in (clause.place, clause.direction, clause.tool):
+        if phrase is not None:
+            _add_thing(phrase.thing, entries)
 
 
-def _thing(it: Thing, found: list[Noun | Verb]) -> None:
-    found.append(it.noun)
-    if isinstance(it.attribute, At):
-        _thing(it.attribute.thing, found)
-    elif it.attribute is not None:
-        _clause(it.attribute.clause, found, shared=True)
+def _add_thing(thing: Thing, entries: list[Noun | Verb]) -> None:
+    entries.append(thing.noun)
+    if isinstance(thing.attribute, PrepositionalPhrase):
+        _add_thing(thing.attribute.thing, entries)
+    elif thing.attribute is not None:
+        _add_clause(thing.attribute.clause, entries, shared=True)
 
 
 @cache
 def _classes() -> dict[Noun | Verb, str]:
-    """Return a name for each entry, the same for entries that share a form in either language."""
+    """Return the class of each entry: entries that share a form in either language have the same."""
     entries: dict[str, Noun | Verb] = {f"n:{noun.name}": noun for noun in lexicon().nouns.values()}
     entries |= {f"v:{verb.name}": verb for verb in lexicon().verbs.values()}
     parent = {name: name for name in entries}
