@@ -1,4 +1,4 @@
-"""Data sets in every layout, both directions, and what is said of rows that cannot be used."""
+"""Data sets in every layout and both directions, and the count of rejected rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_xml_entities_are_resolved(tmp_path: Path) -> None:
     assert corpus.splits["valid"].texts[1][0] == "A man runs. & so on"
 
 
-def test_bad_rows_are_counted_and_the_first_few_shown(tmp_path: Path) -> None:
+def test_rejected_rows_are_counted_and_the_first_few_are_kept(tmp_path: Path) -> None:
     folder = multi30k_raw(tmp_path, "")
     write(folder / "train.de", lines([*GERMAN, "", "Ohne Seite"]))
     write(folder / "train.en", lines([*ENGLISH, "Empty here", ""]))
@@ -79,11 +79,11 @@ def test_unknown_labels_and_wrong_columns_are_counted(tmp_path: Path) -> None:
     assert mnli.reading.rejected == {"unknown label '-'": 1}
 
 
-def test_a_file_with_no_good_row_is_an_error(tmp_path: Path) -> None:
+def test_a_file_without_a_usable_row_is_an_error(tmp_path: Path) -> None:
     folder = sst2_tsv(tmp_path)
     write(folder / "train.tsv", "sentence\tlabel\nodd\t7\n")
     with pytest.raises(
-        EmbinitError, match=r"sst2, train: no good row in .*train.tsv: train.tsv, line 2: unknown label '7'"
+        EmbinitError, match=r"sst2, train: no usable row in .*train.tsv: train.tsv, line 2: unknown label '7'"
     ):
         read_corpus("sst2", folder)
 
@@ -91,7 +91,7 @@ def test_a_file_with_no_good_row_is_an_error(tmp_path: Path) -> None:
 def test_sides_of_different_lengths_are_an_error(tmp_path: Path) -> None:
     folder = multi30k_raw(tmp_path, "")
     write(folder / "train.en", lines(ENGLISH[:2]))
-    with pytest.raises(EmbinitError, match=r"train.en ends after 2 lines, train.de goes on"):
+    with pytest.raises(EmbinitError, match=r"train.en ends after 2 lines, but train.de has more"):
         read_corpus("multi30k", folder)
 
 
@@ -113,23 +113,25 @@ def test_tatoeba_is_split_by_target_and_stays_so(tmp_path: Path) -> None:
     ("name", "pair", "sentence"),
     [
         ("multi30", None, "unknown data set 'multi30'; did you mean 'multi30k'"),
-        ("multi30k", "de-xx", "no pair 'de-xx'; SOURCE-TARGET of de, en, fr, cs"),
-        ("multi30k", "de", "no pair 'de'"),
-        ("multi30k", "de-de", "goes nowhere"),
-        ("sst2", "de-en", "is no translation task"),
+        ("multi30k", "de-xx", "unknown pair 'de-xx'; expected SOURCE-TARGET of de, en, fr, cs"),
+        ("multi30k", "de", "unknown pair 'de'"),
+        ("multi30k", "de-de", "de-de has one language on both sides"),
+        ("sst2", "de-en", "sst2 is a classification, and has no language pair"),
         ("multi30k", None, "does not hold multi30k: looked for train.de, train.jsonl (also"),
-        ("iwslt2017", "en-de", "looked for train.en-de.tsv, train.tags.en-de.en (also .gz, .bz2, .xz) and those"),
+        ("iwslt2017", "en-de", "looked for train.en-de.tsv, train.tags.en-de.en (also .gz, .bz2, .xz), here"),
         ("tatoeba", None, "looked for tatoeba.de-en.tsv, de-en.tsv"),
         ("sst2", None, "looked for train.tsv, train.jsonl"),
     ],
 )
-def test_wrong_asks(name: str, pair: str | None, sentence: str, tmp_path: Path) -> None:
+def test_a_wrong_name_pair_or_folder_is_one_sentence(
+    name: str, pair: str | None, sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(EmbinitError) as caught:
         read_corpus(name, tmp_path, pair)
     assert sentence in str(caught.value)
 
 
-def test_every_data_set_is_whole() -> None:
+def test_every_data_set_has_all_its_fields() -> None:
     glue = {"cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"}
     assert {"multi30k", "iwslt2017", "ted", "tatoeba", "mnli-98k", *glue} <= tasks().keys()
     for data in tasks().values():

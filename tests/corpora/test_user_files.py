@@ -63,16 +63,16 @@ def test_two_sentences(tmp_path: Path) -> None:
     [
         (
             "wrong\tcolumns\na\tb\n",
-            "it has the columns wrong, columns; a translation has source or src and target or tgt or trg, a classification "
+            "the columns are wrong, columns; a translation has source or src and target or tgt or trg, a classification "
             "label or gold_label or class and text or",
         ),
         ("source\ttext\na\tb\n", "no column target or tgt or trg; it has source, text"),
         ("txet\tlabel\na\tb\n", "question or question1; it has txet, label"),
-        ("source\ttarget\n\t\n", "train: no good row"),
+        ("source\ttarget\n\t\n", "train: no usable row"),
         (None, "holds no training rows: expected train.source.txt"),
     ],
 )
-def test_wrong_files(content: str | None, sentence: str, tmp_path: Path) -> None:
+def test_a_wrong_file_is_one_sentence(content: str | None, sentence: str, tmp_path: Path) -> None:
     if content is not None:
         write(tmp_path / "train.tsv", content)
     with pytest.raises(EmbinitError) as caught:
@@ -133,7 +133,7 @@ def test_a_users_own_test_split_is_kept(tmp_path: Path) -> None:
         read_files(tmp_path)
 
 
-def test_small_data_has_no_empty_split_and_tells_rejections_once(tmp_path: Path) -> None:
+def test_small_data_has_no_empty_split_and_counts_rejections_once(tmp_path: Path) -> None:
     write(tmp_path / "data.tsv", "text\tlabel\n\t1\n" + "".join(f"r{i}\t{i % 2}\n" for i in range(30)))
     splits = read_files(tmp_path).splits
     assert all(len(rows) for rows in splits.values())
@@ -145,7 +145,7 @@ def test_question_and_sentence_are_two_texts(tmp_path: Path) -> None:
     assert read_files(tmp_path).splits["train"].texts == (["Who?"], ["He."])
 
 
-def test_what_is_no_text_is_rejected(tmp_path: Path) -> None:
+def test_a_field_that_is_no_text_is_rejected(tmp_path: Path) -> None:
     rows = [
         {"text": "a", "label": None},
         {"text": ["x"], "label": 1},
@@ -158,14 +158,14 @@ def test_what_is_no_text_is_rejected(tmp_path: Path) -> None:
     assert found.labels == ("0", "1")
 
 
-def test_other_namings_and_other_wrongs(tmp_path: Path) -> None:
+def test_other_names_of_the_sides_a_wrong_pair_and_mixed_kinds(tmp_path: Path) -> None:
     write(tmp_path / "train.src", lines(GERMAN))
     write(tmp_path / "train.trg", lines(ENGLISH))
     assert read_files(tmp_path).splits["train"].texts == (GERMAN, ENGLISH)
     with pytest.raises(EmbinitError, match="expected SOURCE-TARGET"):
         read_files(tmp_path, "de")
     write(tmp_path / "valid.tsv", "text\tlabel\na\t1\n")
-    with pytest.raises(EmbinitError, match="not of one kind"):
+    with pytest.raises(EmbinitError, match="differ in kind"):
         read_files(tmp_path)
 
 

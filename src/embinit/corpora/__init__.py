@@ -1,1 +1,1 @@
-"""Corpora: data sets in the layouts people have them in, and one that is generated."""
+"""Data sets: read from the layouts that people have, or generated."""

@@ -1,4 +1,4 @@
-"""Examples as every data set gives them, and what was counted while reading."""
+"""The types that every data set is read into: splits of examples, and a count of the rejected rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EXAMPLES = 5
 
 @dataclass
 class Reading:
-    """What was read and what was left out, file by file."""
+    """The files that were read, and the rows that were rejected."""
 
     files: list[str] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
     def reject(self, where: str, reason: str) -> None:
-        """Count a row that is left out, and keep the first few in words."""
+        """Count a rejected row; the first few are kept with their place."""
         self.rejected[reason] += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(f"{where}: {reason}")
@@ -29,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of one split: a list of texts for each side (source and target, or one or two sentences), and labels."""
+    """The examples of one split: a list of texts for each side (source and target, or one or two sentences), and labels."""
 
     texts: tuple[list[str], ...]
     labels: Counts | None
@@ -41,19 +41,19 @@ class Split:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A data set: its splits, what its labels mean, and what differs from the official one."""
+    """A data set: its splits, the names of its labels, and how it differs from the official release."""
 
     name: str
     task: TaskKind
     splits: dict[str, Split]
     labels: tuple[str, ...] = ()
-    #: languages of the two sides of a translation, or of the sentences
+    #: the languages of the two sides of a translation, or of the sentences
     languages: tuple[str, ...] = ()
-    #: in words: sizes that are not the known ones
+    #: sentences about sizes that differ from the official ones
     notes: tuple[str, ...] = ()
 
 
 def split_of(texts: list[list[str]], labels: list[int] | None, reading: Reading) -> Split:
-    """Return a split from its columns."""
+    """Return a split made from its columns of texts and its labels."""
     numbers = None if labels is None else np.array(labels, dtype=np.int64)
     return Split(tuple(texts), numbers, reading)

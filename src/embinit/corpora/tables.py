@@ -1,4 +1,4 @@
-"""Rows of text files: parallel lines, TSV, CSV, JSONL, Parquet, and the files of IWSLT."""
+"""Rows of files: parallel lines, TSV, CSV, JSONL, Parquet, and the formats of IWSLT."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from embinit.corpora.examples import Reading
 from embinit.errors import EmbinitError, require
 from embinit.files import open_unpacked
 
-#: Where a row stands, and its fields by column name.
+#: The place of a row in its file, and its fields by column name.
 Row = tuple[str, dict[str, Any]]
 
-#: What a file's name may end in beside its own ending.
+#: Endings of compressed files, and none.
 ENDINGS = ("", ".gz", ".bz2", ".xz")
 _SEGMENT = re.compile(rb"<seg[^>]*>(.*?)</seg>", re.DOTALL)
 
 
 def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
-    """Yield each line with its number; None for a line that is no UTF-8, which the reader counts."""
+    """Yield each line with its number, or None for a line that is not UTF-8; the caller counts these."""
     reading.files.append(str(path))
     with open_unpacked(path) as stream:
         for number, raw in enumerate(stream, 1):
@@ -35,7 +35,7 @@ def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
 
 
 def parallel(paths: Sequence[Path], reading: Reading, names: Sequence[str]) -> Iterator[Row]:
-    """Yield the lines of files that go together; files of different lengths are an error."""
+    """Yield the lines of parallel files, side by side; files of different lengths are an error."""
     streams = [lines(path, reading) for path in paths]
     count = 0
     while True:
@@ -44,8 +44,9 @@ def parallel(paths: Sequence[Path], reading: Reading, names: Sequence[str]) -> I
             return
         if any(row is None for row in rows):
             short = paths[[row is None for row in rows].index(True)]
+            longer = ", ".join(path.name for path in paths if path != short)
             raise EmbinitError(
-                f"{short} ends after {count} lines, {', '.join(p.name for p in paths if p != short)} goes on"
+                f"{short} ends after {count} lines, but {longer} has more; both sides need the same number"
             )
         count += 1
         where = f"{paths[0].name}, line {count}"
@@ -57,7 +58,7 @@ def parallel(paths: Sequence[Path], reading: Reading, names: Sequence[str]) -> I
 
 
 def table(path: Path, reading: Reading, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a TSV, CSV, JSONL or Parquet file, told by its name; `columns` if it may have no header."""
+    """Yield the rows of a TSV, CSV, JSONL or Parquet file; its name decides. `columns` are for a file without a header."""
     name = re.sub(r"\.(gz|bz2|xz|zip)$", "", path.name)
     if name.endswith(".parquet"):
         return _parquet(path, reading)
@@ -67,7 +68,7 @@ def table(path: Path, reading: Reading, columns: Sequence[str] | None = None) ->
 
 
 def _separated(path: Path, reading: Reading, columns: Sequence[str] | None, comma: bool) -> Iterator[Row]:
-    """Yield rows by column; TSV has no quoting (GLUE's is not quoted), CSV has the usual.
+    """Yield the rows of a TSV, which has no quoting (as in GLUE), or of a CSV, which has.
 
     If `columns` are given, the first line is a header only if it names two of them: GLUE's CoLA has none.
     """
@@ -94,10 +95,10 @@ def _tabbed(path: Path, reading: Reading) -> Iterator[tuple[int, list[str]]]:
 
 
 def _quoted(path: Path, reading: Reading) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records of a CSV, whose quoted fields may hold newlines; one that cannot be read is counted."""
+    """Yield the records of a CSV, whose quoted fields may hold newlines; an unreadable record is counted."""
     last = 0
 
-    def good() -> Iterator[str]:
+    def decoded() -> Iterator[str]:
         nonlocal last
         for number, text in lines(path, reading):
             last = number
@@ -106,13 +107,13 @@ def _quoted(path: Path, reading: Reading) -> Iterator[tuple[int, list[str]]]:
             else:
                 yield text + "\n"
 
-    records = csv.reader(good())
+    records = csv.reader(decoded())
     while True:
         first = last + 1
         try:
             record = next(records, None)
         except csv.Error as error:
-            reading.reject(f"{path.name}, line {first}", f"no CSV: {error}")
+            reading.reject(f"{path.name}, line {first}", f"not CSV: {error}")
             continue
         if record is None:
             return
@@ -145,25 +146,25 @@ def _parquet(path: Path, reading: Reading) -> Iterator[Row]:
             for row in batch.to_pylist():
                 number += 1
                 yield f"{path.name}, row {number}", row
-    except (OSError, ValueError) as error:  # pyarrow's own errors are one or the other
+    except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses of these
         raise EmbinitError(f"{path} cannot be read as Parquet: {error}") from None
 
 
 def tags(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
-    """Yield the sentences of IWSLT's `train.tags` file; lines that begin with `<` describe the talk."""
+    """Yield the sentences of an IWSLT `train.tags` file; lines that begin with `<` describe the talk."""
     for number, text in lines(path, reading):
         if text is None or not text.lstrip().startswith("<"):
             yield number, text if text is None else text.strip()
 
 
 def segments(path: Path, reading: Reading) -> list[str | None]:
-    """Return the sentences of IWSLT's XML: the text of each `<seg>`, with entities resolved; None where it is no UTF-8."""
+    """Return the sentences of an IWSLT XML file, with entities resolved; None for a sentence that is not UTF-8."""
     reading.files.append(str(path))
     with open_unpacked(path) as stream:
-        found = _SEGMENT.findall(stream.read())
-    if not found:
+        raw = _SEGMENT.findall(stream.read())
+    if not raw:
         raise EmbinitError(f"{path} has no <seg>; expected IWSLT's XML")
-    return [_decoded(segment) for segment in found]
+    return [_decoded(segment) for segment in raw]
 
 
 def _decoded(raw: bytes) -> str | None:
@@ -174,25 +175,25 @@ def _decoded(raw: bytes) -> str | None:
 
 
 def text_of(value: Any) -> str:
-    """Return a field's text without white space around it; empty for what is no text (null, a list)."""
+    """Return a field as text without white space around it; empty for null, a list and other values."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return str(value).strip()
 
 
 def existing(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the first file of these names that is there, plain or compressed."""
+    """Return the first file of these names that exists, plain or compressed."""
     paths = [folder / (name + ending) for name in names for ending in ENDINGS]
     return next((path for path in paths if path.is_file()), None)
 
 
 def field_of(row: dict[str, Any], names: Sequence[str]) -> Any:
-    """Return the field under the first name that the row has, None where it has none."""
+    """Return the field under the first of these names that the row has, or None."""
     return next((row[name] for name in names if name in row), None)
 
 
 def has_column(row: dict[str, Any], names: Sequence[str], where: str) -> None:
-    """Raise where a first row has none of these columns; the error names them, and those that it has."""
+    """Raise if a row has none of these columns; the error lists its columns."""
     if any(name in row for name in names):
         return
     raise EmbinitError(f"{where}: no column {' or '.join(names)}; it has {', '.join(map(str, row))}")

@@ -1,4 +1,4 @@
-"""Data sets by name: which files they are, what their columns mean, how large they should be."""
+"""Known data sets: their files, their columns, their labels and their sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
 
 @dataclass(frozen=True)
 class TaskData:
-    """What is known of a data set."""
+    """A known data set."""
 
     name: str
     task: TaskKind
@@ -32,7 +32,7 @@ class TaskData:
     languages: list[str] = field(default_factory=list)
     pair: str = ""
     language: str = "en"
-    #: alternatives of the name of each text column
+    #: the names that each text column may have
     texts: list[list[str]] = field(default_factory=list)
     label: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class TaskData:
 
 @cache
 def tasks() -> dict[str, TaskData]:
-    """Return the known data sets."""
+    """Return the known data sets by name."""
     text = resources.files("embinit.corpora").joinpath("tasks.toml").read_text("utf-8")
     return {name: TaskData(name=name, **values) for name, values in tomllib.loads(text).items()}
 
@@ -105,27 +105,39 @@ def read_corpus(name: str, folder: Path, pair: str | None = None) -> Corpus:
         raise Unavailable(f"no such folder: {folder}")
     sides = _sides(data, pair)
     for place in (folder, data_folder(folder, name)):
-        found: _Found = {}
+        located: _Located = {}
         for layout in data.layouts:
             for names in _namings(sides):
                 for split, groups in _files(layout, place, names).items():
-                    found.setdefault(split, (layout, groups))
-        if found:
-            return _read(data, found, sides)
+                    located.setdefault(split, (layout, groups))
+        if located:
+            return _read(data, located, sides)
     a, b = sides or ("", "")
     patterns = [pattern for layout in data.layouts for pattern in layout.get("train") or layout["all"]]
     wanted = ", ".join(" + ".join(_joined(pattern)).format(a=a, b=b, lang=a) for pattern in patterns)
-    raise Unavailable(f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz) and those beside it")
+    raise Unavailable(
+        f"{folder} does not hold {name}: looked for {wanted} (also .gz, .bz2, .xz), here and in {name}/ and glue/ below it"
+    )
 
 
 def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: str | None = None) -> Corpus:
-    """Return a data set from the hub; `download(id, file, revision)` brings a file."""
+    """Return a data set from the Hugging Face hub.
+
+    Parameters
+    ----------
+    name
+        A name of `tasks()`.
+    download
+        Called with a repository's id, a file and a revision; returns the path of the file.
+    pair
+        The languages of a translation, `SOURCE-TARGET`; by default the data set's own.
+    """
     data = task_data(name)
     if not data.hub:
-        raise EmbinitError(f"{name} is not on the hub; give its folder")
+        raise EmbinitError(f"{name} is not on the hub; name its folder")
     sides = _sides(data, pair)
     a, b = sides or ("", "")
-    found: _Found = {
+    located: _Located = {
         split: (
             {"form": "table"},
             [(download(data.hub["id"], data.hub[split].format(a=a, b=b), data.hub.get("revision")),)],
@@ -133,41 +145,43 @@ def read_hub(name: str, download: Callable[[str, str, str | None], Path], pair: 
         for split in _SPLITS
         if split in data.hub
     }
-    return _read(data, found, sides)
+    return _read(data, located, sides)
 
 
-# ---------------------------------------------------------------- which files
+# ---------------------------------------------------------------- finding files
 
-#: split -> groups of files that are read one after another; the files of a group go side by side
+#: split -> groups of files; groups are read one after another, the files of a group side by side
 _Files = dict[str, list[tuple[Path, ...]]]
-#: split -> the layout that it is in, and its files
-_Found = dict[str, tuple[dict[str, Any], list[tuple[Path, ...]]]]
+#: split -> its layout and its files
+_Located = dict[str, tuple[dict[str, Any], list[tuple[Path, ...]]]]
 
 
 def _sides(data: TaskData, pair: str | None) -> tuple[str, ...]:
     if data.task != "translation":
         if pair is not None:
-            raise EmbinitError(f"{data.name} is no translation task, so it has no pair")
+            raise EmbinitError(f"{data.name} is a classification, and has no language pair")
         return ()
-    asked = pair or data.pair
-    source, dash, target = asked.partition("-")
+    pair = pair or data.pair
+    source, dash, target = pair.partition("-")
     for language in (source, target):
         if not dash or language not in data.languages:
-            raise EmbinitError(f"{data.name}: no pair {asked!r}; SOURCE-TARGET of {', '.join(data.languages)}")
+            raise EmbinitError(
+                f"{data.name}: unknown pair {pair!r}; expected SOURCE-TARGET of {', '.join(data.languages)}"
+            )
     if source == target:
-        raise EmbinitError(f"{data.name}: {asked} goes nowhere")
+        raise EmbinitError(f"{data.name}: {pair} has one language on both sides")
     return source, target
 
 
 def _namings(sides: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the pair as files may name it: both directions share one set of files."""
+    """Return the orders in which file names may have the pair: both directions share one set of files."""
     return [sides, sides[::-1]] if sides else [()]
 
 
 def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Files:
     """Return the files of each split: the first pattern whose files are all there; of IWSLT's XML, all patterns."""
     a, b = names or ("", "")
-    found: _Files = {}
+    files: _Files = {}
     for split in _SPLITS:
         for pattern in layout.get(split, []):
             groups = []
@@ -178,10 +192,10 @@ def _files(layout: dict[str, Any], folder: Path, names: tuple[str, ...]) -> _Fil
                 if len(groups[-1]) < len(languages):
                     break
             else:
-                found.setdefault(split, []).extend(groups)
+                files.setdefault(split, []).extend(groups)
                 if layout["form"] != "iwslt":
                     break
-    return found
+    return files
 
 
 def _joined(pattern: str | list[str]) -> list[str]:
@@ -192,18 +206,18 @@ def _joined(pattern: str | list[str]) -> list[str]:
 # ---------------------------------------------------------------- reading
 
 
-def _read(data: TaskData, found: _Found, sides: tuple[str, ...]) -> Corpus:
+def _read(data: TaskData, located: _Located, sides: tuple[str, ...]) -> Corpus:
     splits: dict[str, Split] = {}
-    for split in (split for split in _SPLITS if split in found):
-        layout, groups = found[split]
+    for split in (split for split in _SPLITS if split in located):
+        layout, groups = located[split]
         reading = Reading()
         rows = (row for group in groups for row in _rows(layout, group, sides, reading))
         translation = data.task == "translation"
-        made = _translations(rows, sides, reading) if translation else _labelled(rows, data, reading)
-        if not len(made):
+        examples = _translations(rows, sides, reading) if translation else _labelled(rows, data, reading)
+        if not len(examples):
             why = f": {reading.examples[0]}" if reading.examples else ""
-            raise EmbinitError(f"{data.name}, {split}: no good row in {', '.join(reading.files)}{why}")
-        splits[split] = made
+            raise EmbinitError(f"{data.name}, {split}: no usable row in {', '.join(reading.files)}{why}")
+        splits[split] = examples
     if "all" in splits:
         splits = by_target(splits["all"])
     return Corpus(
@@ -226,7 +240,7 @@ def _iwslt(group: tuple[Path, ...], names: Sequence[str], reading: Reading) -> I
         sides = [[text for _, text in tags(path, reading)] for path in group]
     if len({len(side) for side in sides}) != 1:
         sizes = ", ".join(f"{path.name} has {len(side)}" for path, side in zip(group, sides, strict=True))
-        raise EmbinitError(f"the sides do not have the same number of sentences: {sizes}")
+        raise EmbinitError(f"the two sides have different numbers of sentences: {sizes}")
     for number, texts in enumerate(zip(*sides, strict=True), 1):
         where = f"{group[0].name}, sentence {number}"
         if None in texts:
@@ -259,17 +273,17 @@ def _labelled(rows: Iterator[Row], data: TaskData, reading: Reading) -> Split:
         if number == 0:
             for names in (*data.texts, data.label):
                 has_column(fields, names, where)
-        found = [text_of(field_of(fields, names)) for names in data.texts]
+        row = [text_of(field_of(fields, names)) for names in data.texts]
         label = text_of(field_of(fields, data.label))
         if data.rounded:
             label = _nearest(label)
-        if not all(found):
-            reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
+        if not all(row):
+            reading.reject(where, "an empty side" if len(row) > 1 else "an empty sentence")
         elif label not in numbers:
             reading.reject(where, f"unknown label {label!r}")
         else:
             labels.append(numbers[label])
-            for side, text in zip(texts, found, strict=True):
+            for side, text in zip(texts, row, strict=True):
                 side.append(text)
     return split_of(texts, labels, reading)
 
@@ -283,12 +297,12 @@ def _nearest(score: str) -> str:
 
 
 def by_target(rows: Split) -> dict[str, Split]:
-    """Return train, valid and test (98, 1, 1 %): all rows of one target sentence, or of one text, in one split."""
+    """Return train, valid and test (98, 1 and 1 %), with all rows of one target sentence, or of one text, in one split."""
     places: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
     for i, text in enumerate(rows.texts[-1] if rows.labels is None else rows.texts[0]):
         share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
         places["valid" if share < 0.01 else "test" if share < 0.02 else "train"].append(i)
-    # What was rejected is told once, with the training rows; a split that got no row is left out.
+    # Rejected rows are counted once, with the training rows. A split without rows is left out.
     return {
         name: Split(
             tuple([side[i] for i in chosen] for side in rows.texts),
@@ -301,15 +315,15 @@ def by_target(rows: Split) -> dict[str, Split]:
 
 
 def _notes(data: TaskData, splits: dict[str, Split], sides: tuple[str, ...]) -> tuple[str, ...]:
-    """Return in words where a size is not the official one."""
+    """Return a sentence for each split whose size is not the official one."""
     if data.sizes_of and "-".join(sorted(sides)) != "-".join(sorted(data.sizes_of.split("-"))):
         return ()
     notes = ["labels are scores, rounded to the nearest whole number"] if data.rounded else []
     for split, size in data.sizes.items():
         if split not in splits:
-            notes.append(f"{split} is not here (officially {size:,} rows)")
+            notes.append(f"{split} is missing (officially {size:,} rows)")
         else:
-            have = len(splits[split]) + sum(splits[split].reading.rejected.values())
-            if have != size:
-                notes.append(f"{split} has {have:,} rows, officially {size:,} ({100 * have / size:.1f} %)")
+            rows = len(splits[split]) + sum(splits[split].reading.rejected.values())
+            if rows != size:
+                notes.append(f"{split} has {rows:,} rows, officially {size:,} ({100 * rows / size:.1f} %)")
     return tuple(notes)

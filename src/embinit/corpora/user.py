@@ -1,4 +1,4 @@
-"""A user's own files: parallel text, or tables with a header, with or without ready splits."""
+"""A user's own files: parallel text, or tables with a header, with or without splits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ _LABEL = ("label", "gold_label", "class")
 
 
 def read_files(folder: Path, pair: str | None = None) -> Corpus:
-    """Return the corpus of a folder: `train.source.txt` + `train.target.txt`, or `train.tsv` (.csv, .jsonl) with a header.
+    """Return the corpus of a folder.
 
-    Columns `source` and `target` make a translation, a text column (and maybe a second) with `label` a classification.
-    Without splits (`source.txt` + `target.txt`, `data.tsv`) rows are split 98, 1, 1 % by their target or text.
+    The folder holds parallel text (`train.source.txt` and `train.target.txt`) or tables with a header (`train.tsv`, .csv,
+    .jsonl, .parquet). A table with the columns `source` and `target` is a translation; one with a text column, maybe a
+    second one, and `label` is a classification. Rows without splits (`source.txt` and `target.txt`, `data.tsv`) are split
+    98, 1 and 1 % by their target or text.
     """
     if not folder.is_dir():
         raise Unavailable(f"no such folder: {folder}")
@@ -43,9 +45,9 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
         splits[split], labels = _split(rows, reading, labels)
         if not len(splits[split]):
             why = f": {reading.examples[0]}" if reading.examples else ""
-            raise EmbinitError(f"{split}: no good row in {', '.join(reading.files)}{why}")
+            raise EmbinitError(f"{split}: no usable row in {', '.join(reading.files)}{why}")
     if "all" in splits and "train" in splits:
-        raise EmbinitError(f"{folder} holds training rows and rows without a split; keep one of them")
+        raise EmbinitError(f"{folder} holds training rows and rows without a split; remove one of them")
     if "all" in splits:
         splits = {**by_target(splits.pop("all")), **splits}
     if "train" not in splits:
@@ -55,7 +57,7 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
         )
     kinds = {(rows.labels is None, len(rows.texts)) for rows in splits.values()}
     if len(kinds) > 1:
-        raise EmbinitError(f"{folder}: the splits are not of one kind; all must be translations, or all have labels")
+        raise EmbinitError(f"{folder}: the splits differ in kind; all must be translations, or all must have labels")
     translation = splits["train"].labels is None
     return Corpus(
         "files", "translation" if translation else "classification", splits, labels, _languages(pair, translation)
@@ -63,11 +65,11 @@ def read_files(folder: Path, pair: str | None = None) -> Corpus:
 
 
 def _languages(pair: str | None, translation: bool) -> tuple[str, ...]:
-    """Return the languages that a pair names, `xx` (any) where none is given."""
-    asked = tuple((pair or ("xx-xx" if translation else "xx")).split("-"))
-    if len(asked) != 1 + translation or not all(asked):
+    """Return the languages that a pair names; `xx`, any language, without a pair."""
+    languages = tuple((pair or ("xx-xx" if translation else "xx")).split("-"))
+    if len(languages) != 1 + translation or not all(languages):
         raise EmbinitError(f"--pair {pair}: expected {'SOURCE-TARGET' if translation else 'one language'}")
-    return asked
+    return languages
 
 
 def _rows(folder: Path, names: tuple[str, ...], bare: bool, reading: Reading) -> Iterator[Row] | None:
@@ -86,7 +88,7 @@ def _rows(folder: Path, names: tuple[str, ...], bare: bool, reading: Reading) ->
 
 
 def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tuple[Split, tuple[str, ...]]:
-    """Return the rows of a split and the labels there are; training rows come first and say which."""
+    """Return the rows of a split, and the labels: those given, or else those that occur (in the training rows)."""
     first = next(rows, None)
     if first is None:
         return split_of([[]], None, reading), labels
@@ -94,7 +96,7 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
     labelled = any(name in fields for name in _LABEL)
     if not any(name in fields for name in (*_LABEL, *_SOURCE, *_TARGET)):
         raise EmbinitError(
-            f"{where}: it has the columns {', '.join(map(str, fields))}; a translation has {' or '.join(_SOURCE)} and "
+            f"{where}: the columns are {', '.join(map(str, fields))}; a translation has {' or '.join(_SOURCE)} and "
             f"{' or '.join(_TARGET)}, a classification {' or '.join(_LABEL)} and {' or '.join(_FIRST)}, "
             f"maybe with {' or '.join(_SECOND)}"
         )
@@ -102,24 +104,24 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
     for names in columns:
         has_column(fields, names, where)
     texts: list[list[str]] = [[] for _ in columns]
-    named: list[str] = []
+    row_labels: list[str] = []
     for where, fields in chain([first], rows):
-        found = [text_of(field_of(fields, names)) for names in columns]
+        row = [text_of(field_of(fields, names)) for names in columns]
         label = text_of(field_of(fields, _LABEL)) if labelled else ""
-        if not all(found):
-            reading.reject(where, "an empty side" if len(found) > 1 else "an empty sentence")
+        if not all(row):
+            reading.reject(where, "an empty side" if len(row) > 1 else "an empty sentence")
         elif labelled and (not label or (labels and label not in labels)):
             reading.reject(where, f"unknown label {label!r}")
         else:
-            named.append(label)
-            for side, text in zip(texts, found, strict=True):
+            row_labels.append(label)
+            for side, text in zip(texts, row, strict=True):
                 side.append(text)
-    labels = labels or (tuple(sorted(set(named))) if labelled else ())
-    return split_of(texts, [labels.index(name) for name in named] if labelled else None, reading), labels
+    labels = labels or (tuple(sorted(set(row_labels))) if labelled else ())
+    return split_of(texts, [labels.index(name) for name in row_labels] if labelled else None, reading), labels
 
 
 def _text_columns(fields: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the names of the text columns: one, or two where the header has a known second."""
+    """Return the names of the text columns: two if the header has a known second one, else one."""
     if "question" in fields and "sentence" in fields:
         return [("question",), ("sentence",)]
     return [_FIRST, _SECOND] if any(name in fields for name in _SECOND) else [_FIRST]
