@@ -335,7 +335,7 @@ def test_a_model_without_a_tokenizer_takes_a_matrix_of_its_shape_row_by_row(tmp_
 
 def test_a_model_without_a_tokenizer_refuses_another_size(tmp_path: Path) -> None:
     model = save(gpt2, tmp_path / "model", tokenizer=False)
-    with pytest.raises(EmbinitError, match=f"no tokenizer and {ROWS} rows, the matrix 2: give one of that size"):
+    with pytest.raises(EmbinitError, match=f"{ROWS} rows, but the matrix has 2; give a matrix of {ROWS} rows"):
         apply(vectors(["a", "b"]), model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -360,7 +360,7 @@ def test_a_damaged_tokenizer_is_not_taken_for_none(tmp_path: Path) -> None:
 
 def test_another_dimension_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     model = save(bert, tmp_path / "model")
-    with pytest.raises(EmbinitError, match=f"has {DIM} dimensions, the matrix 5; make it with --dim and --project"):
+    with pytest.raises(EmbinitError, match=f"{DIM} dimensions, but the matrix has 5; make the matrix with --dim and"):
         apply(vectors(WORDS, 5), model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -411,7 +411,7 @@ def test_rows_that_do_not_come_back_are_noticed_and_nothing_is_left(
         return loaded, missing
 
     monkeypatch.setattr(models, "_load", damaged)
-    with pytest.raises(EmbinitError, match="loaded again, the embedding is not the one that was put in"):
+    with pytest.raises(EmbinitError, match="loaded again differs from the one that was put in"):
         apply(vectors(SMALLER), model, tmp_path / "out", resize=resize)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 

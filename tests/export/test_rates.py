@@ -1,4 +1,4 @@
-"""Rows at a rate of their own, in torch's optimizers."""
+"""Learning rates of whole embeddings, in torch's optimizers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_schedulers_that_scale_keep_the_ratio() -> None:
     assert rows == pytest.approx(others / 10)
 
 
-def test_those_that_set_rates_take_one_for_each_group() -> None:
+def test_schedulers_that_set_rates_take_one_for_each_group() -> None:
     model = Tied()
     optimizer = torch.optim.AdamW(parameter_groups(model, model.embedding, lr=1e-3))
     rates = [group["lr"] for group in optimizer.param_groups]
@@ -70,7 +70,7 @@ def test_those_that_set_rates_take_one_for_each_group() -> None:
         scheduler.step()
 
 
-def test_a_weight_and_a_wrapped_model_will_do() -> None:
+def test_a_weight_and_a_wrapped_model_are_taken() -> None:
     model = Tied()
     _, rows = parameter_groups(model, model.embedding.weight, lr=torch.tensor(1e-3))  # type: ignore[arg-type]
     assert float(rows["lr"]) == pytest.approx(1e-4)
@@ -79,7 +79,7 @@ def test_a_weight_and_a_wrapped_model_will_do() -> None:
     assert [id(weight) for weight in wrapped["params"]] == [id(model.embedding.weight)]
 
 
-def test_hugging_faces_models_know_their_rows() -> None:
+def test_the_rows_of_a_hugging_face_model_are_its_input_embeddings() -> None:
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=11, **sizes))
@@ -90,13 +90,13 @@ def test_hugging_faces_models_know_their_rows() -> None:
 
 WRONG = {
     "no model": (lambda model: parameter_groups([model], lr=1), "takes a torch.nn.Module, not list"),  # type: ignore[arg-type]
-    "nothing that says where the rows are": (
+    "no get_input_embeddings": (
         lambda model: parameter_groups(model, lr=1),
-        "Tied does not tell its embedding by get_input_embeddings(); name the layer",
+        "Tied has no get_input_embeddings() that returns its embedding; name the layer",
     ),
     "a layer of another model": (
         lambda model: parameter_groups(model, Tied().embedding, lr=1),
-        "a layer that was given is not a part of this Tied",
+        "one of the layers is not a part of this Tied",
     ),
     "a layer without weights": (
         lambda model: parameter_groups(model, torch.nn.ReLU(), lr=1),
@@ -104,7 +104,7 @@ WRONG = {
     ),
     "a list of layers": (
         lambda model: parameter_groups(model, [model.embedding], lr=1),  # type: ignore[arg-type]
-        "list is no layer with weights; name embedding layers, one after the other",
+        "list is no layer with weights; name embedding layers as separate arguments",
     ),
     "a class": (
         lambda model: parameter_groups(model, torch.nn.Embedding, lr=1),  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_argument_is_one_sentence(case: str) -> None:
-    call, said = WRONG[case]
+    call, message = WRONG[case]
     with pytest.raises(EmbinitError) as raised:
         call(Tied())
-    assert said in str(raised.value)
+    assert message in str(raised.value)

@@ -48,7 +48,7 @@ def test_the_order_in_memory_does_not_matter(order: str) -> None:
 def test_another_shape_is_an_error_that_names_both(shape: tuple[int, int]) -> None:
     layer = torch.nn.Embedding(*shape)
     before = layer.weight.detach().clone()
-    with pytest.raises(EmbinitError, match=rf"the layer has shape \({shape[0]}, {shape[1]}\), the matrix \(7, 5\)"):
+    with pytest.raises(EmbinitError, match=rf"has the shape \({shape[0]}, {shape[1]}\), but the matrix has \(7, 5\)"):
         set_embedding(layer, MATRIX)
     assert torch.equal(layer.weight, before)
 

@@ -1,1 +1,1 @@
-"""Out: a matrix for other tools, or into a model."""
+"""Matrices written for other tools, put into models, and trained at their own rate."""

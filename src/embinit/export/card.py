@@ -1,4 +1,4 @@
-"""The card that travels with a matrix: where it came from, what was done to it, what it is like."""
+"""The card of a matrix: its source, its recipe and its distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.types import Aligned, Host, Matrix
 
 
 def card(aligned: Aligned, matrix: Matrix, recipe: Recipe, host: Host, seed: int) -> dict[str, Any]:
-    """Return everything needed to make the matrix again and to know it when seen, as plain data."""
+    """Return plain data that suffices to make the matrix again and to recognize it."""
     types, tokens = aligned.coverage()
     return {
         "made by": f"embinit {embinit.__version__}",

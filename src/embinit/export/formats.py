@@ -1,4 +1,4 @@
-"""A matrix and its vocabulary as files that other tools read."""
+"""Files of a matrix and its vocabulary that other tools read."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Matrix, Vocabulary, check_matrix
 
 _BREAKS = frozenset(" \t\n\r\x0b\x0c\0")
-#: Halves of surrogate pairs that do not stand for an undecodable byte: no file can hold them as text.
+#: Halves of surrogate pairs, except those that stand for an undecodable byte; no text file can hold them.
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """The files that were written."""
 
     path: Path
     format: str
     files: tuple[Path, ...]
-    #: tokens that the format cannot hold, and so are not in the file
+    #: tokens that the format cannot hold
     left_out: tuple[str, ...] = ()
-    #: tokens that the format needs and that were added
+    #: tokens that the format needs, added to the matrix
     added: tuple[str, ...] = ()
 
 
@@ -44,12 +44,12 @@ class Format:
     ending: str
     about: str
     write: Callable[[Matrix, Vocabulary, Path], Written]
-    #: whether the tokens are a file beside it
+    #: whether the tokens are in a file beside the matrix
     tokens: bool = False
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
-    """Return the format of that name, or the one that the path's ending means."""
+    """Return the format of a name, or of a path's ending."""
     if name is not None:
         if name not in FORMATS:
             raise EmbinitError(f"unknown format {name!r}{closest(name, FORMATS)}")
@@ -59,12 +59,12 @@ def format_of(path: Path, name: str | None = None) -> Format:
             return form
     endings = ", ".join(form.ending for form in FORMATS.values() if form.ending)
     raise EmbinitError(
-        f"{path}: which format? End the name in one of {endings}, or say --format ({', '.join(FORMATS)})"
+        f"{path}: which format? End the name in one of {endings}, or set --format ({', '.join(FORMATS)})"
     )
 
 
 def files_of(path: Path, format: str | None = None) -> tuple[Path, ...]:
-    """Return every file that `write` puts at this path and beside it, with a card; for a folder, the folder."""
+    """Return the files that `write` makes for this path and a card; for a format that is a folder, the folder."""
     form = format_of(path, format)
     if not form.ending:
         return (path,)
@@ -80,14 +80,45 @@ def _card_beside(path: Path) -> Path:
 
 
 def write(
-    matrix: Matrix,
+    matrix: Matrix | Sequence[Sequence[float]],
     vocabulary: Vocabulary | Sequence[str] | Path,
     path: str | Path,
     *,
     format: str | None = None,
     card: dict[str, Any] | None = None,
 ) -> Written:
-    """Write the matrix with its vocabulary and card; a failed write leaves what was there."""
+    """Write a matrix with its vocabulary, and return the files; a failed write leaves the old files.
+
+    Parameters
+    ----------
+    matrix
+        One row for each token: an array or a tensor.
+    vocabulary
+        The tokens: a `Vocabulary`, a list, or the path of a token file or tokenizer.
+    path
+        The file, or the folder for model2vec and sentence-transformers.
+    format
+        A name of `embinit make --format`; by default the path's ending decides.
+    card
+        Plain data that is written beside the matrix as JSON.
+
+    Returns
+    -------
+    Written
+        The files, and the tokens that the format could not hold or needed in addition.
+
+    Raises
+    ------
+    EmbinitError
+        If the numbers of rows and tokens differ, or a number is NaN or infinite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> write([[0.5, 1.0], [0.0, 2.0]], ["the", "cat"], f"{folder}/rows.txt").format
+    'glove'
+    """
     matrix, vocabulary, path = check_matrix(matrix), as_vocabulary(vocabulary), Path(path)
     if len(matrix) != len(vocabulary):
         raise EmbinitError(f"{len(matrix)} rows for {len(vocabulary)} tokens")
@@ -103,7 +134,7 @@ def write(
             out.write(_card_text(card, written))
     else:
         beside = _card_beside(path)
-        with replacing(beside) as out:  # opened first: where it cannot be written, nothing is
+        with replacing(beside) as out:  # opened first, so that nothing is written if the card cannot be
             written = form.write(matrix, vocabulary, path)
             out.write(_card_text(card, written))
     return replace(written, files=(*written.files, beside))
@@ -116,9 +147,9 @@ def _card_text(card: dict[str, Any], written: Written) -> bytes:
 
 @contextmanager
 def _with_tokens(path: Path, vocabulary: Vocabulary) -> Iterator[tuple[IO[bytes], tuple[Path, ...]]]:
-    """Yield the file to write and the names of all: the tokens, with counts where known, go beside it together with it.
+    """Yield the file of the matrix and the names of both files; the tokens and their counts are written beside it.
 
-    They are JSON, which holds any token; a line each would break at `\\n`.
+    The tokens are JSON, which holds any token. One line for each token would break at a newline.
     """
     beside = _tokens_beside(path)
     counts = None if vocabulary.counts is None else vocabulary.counts.tolist()
@@ -152,7 +183,7 @@ def _word2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:
 
 def _text(matrix: Matrix, vocabulary: Vocabulary, path: Path, name: str, header: bool) -> Written:
     kept, left_out = _writable(vocabulary.tokens, path)
-    line = " ".join(["%.9g"] * matrix.shape[1])  # nine digits bring every float32 back
+    line = " ".join(["%.9g"] * matrix.shape[1])  # nine digits are enough to restore every float32
     with replacing(path) as out:
         if header:
             out.write(f"{len(kept)} {matrix.shape[1]}\n".encode())
@@ -179,13 +210,12 @@ def _bytes(token: str) -> bytes:
 
 
 def _writable(tokens: Sequence[str], path: Path) -> tuple[list[int], tuple[str, ...]]:
-    """Return the rows whose tokens can stand between spaces, and the tokens that cannot: empty, with white space or NUL."""
+    """Return the rows of tokens that can stand between spaces, and the other tokens: empty, with white space or NUL."""
     fits = [bool(token) and not _BREAKS & set(token) and _HALF.search(token) is None for token in tokens]
     if not any(fits):
-        raise EmbinitError(f"{path}: no token can be written as text, all are empty or hold white space")
-    return [row for row, ok in enumerate(fits) if ok], tuple(
-        token for token, ok in zip(tokens, fits, strict=True) if not ok
-    )
+        raise EmbinitError(f"{path}: no token can be written as text, because all are empty or hold white space")
+    left_out = tuple(token for token, fit in zip(tokens, fits, strict=True) if not fit)
+    return [row for row, fit in enumerate(fits) if fit], left_out
 
 
 def _model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:

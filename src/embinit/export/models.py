@@ -1,4 +1,4 @@
-"""A matrix into a model: a Hugging Face folder, or any nn.Embedding; then read back and compared."""
+"""Putting a matrix into a model: a Hugging Face folder, or any nn.Embedding; the rows are read back and compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embinit.types import Embeddings, Matrix, check_matrix
 if TYPE_CHECKING:
     import torch
 
-#: Endings of files that are copied along with a model: neither weights nor code.
+#: Endings of files that are copied with a model; they hold neither weights nor code.
 _SMALL = (".json", ".txt", ".model", ".spm", ".jinja", ".md")
 _TOKENIZER_FILES = (
     *FOLDER_FILES,
@@ -38,27 +38,47 @@ _TOKEN_ID = "_token_id"
 
 @dataclass(frozen=True)
 class Applied:
-    """What came to stand where in the model."""
+    """The result of `apply`: numbers of rows that were replaced and kept."""
 
     rows: int
     dim: int
     replaced: int
-    #: special tokens of the model, whose rows it keeps
+    #: special tokens of the model, whose rows are kept
     specials_kept: int
-    #: other rows of the model for which the matrix has no token
+    #: other rows of the model, for which the matrix has no token
     others_kept: int
-    #: tokens of the matrix that the model's tokenizer does not have
+    #: tokens of the matrix that the model's tokenizer lacks
     unused: int
     tied: bool
     resized: bool
-    #: tensors that the model's folder lacks, so that transformers drew them at random
+    #: tensors that the model's folder lacks; transformers initialized them at random
     missing: int = 0
 
 
 def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = False) -> None:
-    """Copy a matrix into an embedding layer of the same shape, in place, and check that it is there.
+    """Copy a matrix into an embedding layer of the same shape, in place, and check the copy.
 
-    A padding row (`padding_idx`) stays as the layer has it: zero, unless somebody changed it.
+    Parameters
+    ----------
+    layer
+        The embedding layer. Its padding row (`padding_idx`) is kept; it is zero unless it was changed.
+    matrix
+        One row for each token: an array or a tensor.
+    freeze
+        Whether the rows are excluded from training.
+
+    Raises
+    ------
+    EmbinitError
+        If the layer is no embedding, or the shapes differ.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = torch.nn.Embedding(2, 3)
+    >>> set_embedding(layer, np.ones((2, 3)))
+    >>> layer.weight.sum().item()
+    6.0
     """
     torch = require("torch", "train", "putting a matrix into a layer")
     weight = getattr(layer, "weight", None)
@@ -66,7 +86,7 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = F
         raise EmbinitError(f"set_embedding(layer, matrix) fills a torch.nn.Embedding, not {type(layer).__name__}")
     matrix = matrix if isinstance(matrix, np.ndarray) else check_matrix(matrix)
     if tuple(weight.shape) != matrix.shape:
-        raise EmbinitError(f"the layer has shape {tuple(weight.shape)}, the matrix {matrix.shape}")
+        raise EmbinitError(f"the layer has the shape {tuple(weight.shape)}, but the matrix has {matrix.shape}")
     values = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
     if layer.padding_idx is not None:
         values = values.clone()
@@ -79,12 +99,31 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = F
 
 
 def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Path, *, resize: bool = False) -> Applied:
-    """Write a copy of a model's folder whose embedding holds these rows, load it again and compare them bit for bit.
+    """Write a copy of a model's folder with these embedding rows, load the copy and compare its rows bit for bit.
 
-    `embeddings` is what `load` gives or takes. Rows go by token: those that the model's tokenizer knows are replaced, the
-    others and all special tokens keep theirs. With `resize`, the model gets exactly these tokens in their order; where the
-    output layer is not tied, tokens that it knew keep their output row, and new ones get the mean row. A model without a
-    tokenizer takes a matrix of its own shape row by row.
+    Parameters
+    ----------
+    embeddings
+        Embeddings, or anything that `load` takes. Rows are matched by token: a token that the model's tokenizer has gets the
+        new row. Special tokens and all other rows are kept. A model without a tokenizer takes a matrix of its own shape, row
+        by row.
+    model
+        The model's folder.
+    out
+        The folder to write; it must not exist.
+    resize
+        Whether the model gets exactly these tokens, in their order. An output layer that is not tied keeps the rows of the
+        tokens that it had, and new tokens get the mean of its rows.
+
+    Returns
+    -------
+    Applied
+        The numbers of rows that were replaced and kept.
+
+    Raises
+    ------
+    EmbinitError
+        If the model cannot be loaded, the dimensions differ, or no token matches.
     """
     transformers = require("transformers", "train", "putting a matrix into a model")
     require("torch", "train", "putting a matrix into a model")
@@ -97,27 +136,29 @@ def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Pat
     layer = loaded.get_input_embeddings()
     if int(layer.weight.shape[1]) != embeddings.dim:
         raise EmbinitError(
-            f"{model} has {int(layer.weight.shape[1])} dimensions, the matrix {embeddings.dim}; "
-            "make it with --dim and --project"
+            f"{model} has {int(layer.weight.shape[1])} dimensions, but the matrix has {embeddings.dim}; "
+            "make the matrix with --dim and --project"
         )
-    theirs = _tokens(model, len(layer.weight), embeddings, resize)
-    plan = _plan(embeddings, theirs, len(layer.weight), resize)
+    table = _tokens(model, len(layer.weight), embeddings, resize)
+    plan = _plan(embeddings, table, len(layer.weight), resize)
     if not plan.into:
         raise EmbinitError(
-            f"no token of the matrix is in {model}, so no row would change (specials keep theirs); see --resize"
+            f"no token of the matrix is in {model}, so no row would change (special tokens keep their rows); see --resize"
         )
     if resize:
-        _renumber(loaded, theirs.tokens, embeddings)
+        _renumber(loaded, table.tokens, embeddings)
     expected = _fill(loaded, plan, embeddings, resize)
     with replacing_folder(out) as folder:
         _save(transformers, loaded, folder)
         _carry_over(model, folder, tokenizer=not resize)
         if resize:
             (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
-        again, _ = _load(transformers, folder)
-        if not _same(again.get_input_embeddings().weight, expected):
-            raise EmbinitError(f"{model}: saved and loaded again, the embedding is not the one that was put in")
-        tied = _is_tied(again)
+        reloaded, _ = _load(transformers, folder)
+        if not _same(reloaded.get_input_embeddings().weight, expected):
+            raise EmbinitError(
+                f"{model}: the embedding that was saved and loaded again differs from the one that was put in"
+            )
+        tied = _is_tied(reloaded)
     return Applied(
         rows=len(expected),
         dim=embeddings.dim,
@@ -133,19 +174,21 @@ def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Pat
 
 @dataclass(frozen=True)
 class _Plan:
+    """Rows to copy: from the matrix, and from the old layer, into the new layer."""
+
     #: row of the matrix -> row of the new layer
     source: list[int]
     into: list[int]
-    #: old row of the model -> row of the new layer, for rows that are kept or whose output row is
+    #: row of the old layer -> row of the new layer, for tokens whose row or output row is kept
     kept_from: list[int]
     kept_into: list[int]
     specials_kept: int
     unused: int
 
 
-def _plan(embeddings: Embeddings, theirs: TokenTable, rows: int, resize: bool) -> _Plan:
-    known = {token: i for i, token in reversed(list(enumerate(theirs.tokens[:rows]))) if token is not None}
-    marked = theirs.specials | embeddings.specials
+def _plan(embeddings: Embeddings, table: TokenTable, rows: int, resize: bool) -> _Plan:
+    known = {token: i for i, token in reversed(list(enumerate(table.tokens[:rows]))) if token is not None}
+    marked = table.specials | embeddings.specials
     special = {token for token in known if token in marked or looks_special(token)}
     shared = [(i, known[token]) for i, token in enumerate(embeddings.tokens) if token in known]
     if resize:
@@ -156,7 +199,7 @@ def _plan(embeddings: Embeddings, theirs: TokenTable, rows: int, resize: bool) -
 
 
 def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> Any:
-    """Put the rows in and return what the layer must hold from then on."""
+    """Put the rows in and return the expected contents of the layer."""
     import torch
 
     values = torch.from_numpy(np.ascontiguousarray(embeddings.vectors))
@@ -170,36 +213,36 @@ def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> Any
         weight[plan.into] = values[plan.source].to(weight.dtype)
         expected = weight.detach().clone()
         if resize:
-            # transformers resizes by place: output row 7 would go from the old token 7 to the new one.
-            for new, before in zip(_outputs(loaded), outputs, strict=True):
-                new[:] = before.float().mean(dim=0).to(new.dtype)
-                new[plan.kept_into] = before[plan.kept_from]
+            # transformers resizes by position: the output row of the old token 7 would go to the new token 7.
+            for new, old_rows in zip(_outputs(loaded), outputs, strict=True):
+                new[:] = old_rows.float().mean(dim=0).to(new.dtype)
+                new[plan.kept_into] = old_rows[plan.kept_from]
     loaded.tie_weights()
     return expected
 
 
 def _outputs(loaded: Any) -> list[Any]:
-    """Return what has an entry a token on the output side: an untied layer, its bias, and Marian's (1, tokens) bias."""
+    """Return the output tensors with an entry for each token: an untied weight, its bias, and Marian's (1, tokens) bias."""
     head = loaded.get_output_embeddings()
-    found = [] if head is None or _is_tied(loaded) else [head.weight]
-    found += [] if getattr(head, "bias", None) is None else [head.bias]
+    tensors = [] if head is None or _is_tied(loaded) else [head.weight]
+    tensors += [] if getattr(head, "bias", None) is None else [head.bias]
     logits = getattr(loaded, "final_logits_bias", None)
-    return found + ([] if logits is None else [logits[0]])
+    return tensors + ([] if logits is None else [logits[0]])
 
 
-def _renumber(loaded: Any, theirs: Sequence[str | None], embeddings: Embeddings) -> None:
-    """Let `pad_token_id` and its like mean the same tokens in the new vocabulary, or None where it lacks them."""
+def _renumber(loaded: Any, old_tokens: Sequence[str | None], embeddings: Embeddings) -> None:
+    """Set `pad_token_id` and similar settings to the same tokens' new ids, or to None for tokens that are gone."""
     for config in (loaded.config, loaded.generation_config if loaded.can_generate() else None):
         for name, value in {} if config is None else config.to_dict().items():
             if name.endswith(_TOKEN_ID) and value is not None:
-                old = value if isinstance(value, list) else [value]
-                tokens = [theirs[i] for i in old if 0 <= i < len(theirs)]
+                ids = value if isinstance(value, list) else [value]
+                tokens = [old_tokens[i] for i in ids if 0 <= i < len(old_tokens)]
                 new = [embeddings.index[token] for token in tokens if token in embeddings.index]
                 setattr(config, name, (new if isinstance(value, list) else new[0]) if new else None)
 
 
 def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> TokenTable:
-    """Return the model's tokens by row; without a tokenizer its rows are the matrix's, if the shapes agree."""
+    """Return the model's tokens by row; a model without a tokenizer has the matrix's tokens, if the sizes agree."""
     if any((model / name).is_file() for name in FOLDER_FILES):
         return token_table(lambda name: model / name if (model / name).is_file() else None, str(model))
     if rows == len(embeddings):
@@ -207,19 +250,20 @@ def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Tok
     if resize:
         return TokenTable([None] * rows, frozenset())
     raise EmbinitError(
-        f"{model} has no tokenizer and {rows} rows, the matrix {len(embeddings)}: give one of that size, or --resize"
+        f"{model} has no tokenizer and {rows} rows, but the matrix has {len(embeddings)}; "
+        f"give a matrix of {rows} rows, or --resize"
     )
 
 
 def _load(transformers: Any, folder: Path) -> tuple[Any, int]:
-    """Return the model with the class that its config names, head included, and how many tensors its folder lacks."""
+    """Return the model, of the class that its config names, and the number of tensors that its folder lacks."""
     try:
         with _quiet(transformers):
             config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             names = [name for name in config.architectures or [] if hasattr(transformers, name)]
             kind = getattr(transformers, names[0]) if names else transformers.AutoModel
             loaded, report = kind.from_pretrained(folder, output_loading_info=True)
-    except Exception as error:  # transformers passes on whatever its readers raise
+    except Exception as error:  # transformers raises errors of many libraries
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
     return loaded, len(report["missing_keys"])
 
@@ -228,13 +272,13 @@ def _save(transformers: Any, loaded: Any, folder: Path) -> None:
     try:
         with _quiet(transformers):
             loaded.save_pretrained(folder)
-    except Exception as error:  # a full disk comes as an error of safetensors' own
+    except Exception as error:  # on a full disk, safetensors raises an error of its own
         raise EmbinitError(f"cannot write {folder.name}: {str(error).partition(chr(10))[0]}") from None
 
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Keep transformers' reports and progress bars off the screen."""
+    """Silence transformers' log and progress bars."""
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
@@ -259,7 +303,7 @@ def _same(weight: Any, expected: Any) -> bool:
 
 
 def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
-    """Copy what `save_pretrained` does not write: sentence-transformers' files, and the tokenizer where it still fits."""
+    """Copy files that `save_pretrained` does not write: sentence-transformers' files, and the tokenizer if it still fits."""
     for source in sorted(model.rglob("*")):
         place = source.relative_to(model)
         if not source.is_file() or source.suffix not in _SMALL or place.name.endswith(".index.json"):

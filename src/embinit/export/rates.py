@@ -1,4 +1,4 @@
-"""Rows that learn at a rate of their own: groups of weights for a torch optimizer."""
+"""Learning rates for whole embeddings: groups of weights for a torch optimizer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,35 @@ if TYPE_CHECKING:
 def parameter_groups(
     model: torch.nn.Module, *layers: torch.nn.Module, lr: float, rate: float = 0.1
 ) -> list[dict[str, Any]]:
-    """Return a model's weights in two groups for a torch optimizer: embedding rows at `rate` times `lr`, the others at `lr`.
+    """Return a model's weights as two groups for a torch optimizer: embeddings at `rate` times `lr`, other weights at `lr`.
 
-    The others come first, for tools log the first group's rate. Without `layers` the rows are those of
-    `model.get_input_embeddings()`, as Hugging Face's models have it: of a model with two embeddings name both. An output
-    layer that is tied to them shares their weight, and so their rate. Schedulers that scale each group's rate keep the
-    ratio; those that set it (OneCycleLR, CyclicLR, a floor) take one for each group.
+    The group of other weights comes first, because many tools log the rate of the first group.
 
+    Parameters
+    ----------
+    model
+        Any torch model.
+    layers
+        The embedding layers; by default `model.get_input_embeddings()`, as Hugging Face's models have it. Name both
+        embeddings of a model that has two. An output layer that is tied to one shares its weight, and so its rate.
+    lr
+        The learning rate of the other weights.
+    rate
+        The rate of the embeddings, relative to `lr`. For a rate by row, see `row_rates`.
+
+    Returns
+    -------
+    list of dict
+        Two parameter groups. Schedulers that scale the rate of each group keep the ratio. Schedulers that set it
+        (OneCycleLR, CyclicLR, a floor) need one value for each group.
+
+    Raises
+    ------
+    EmbinitError
+        If a layer has no weights or is not a part of the model, or a rate is not a number of 0 or more.
+
+    Examples
+    --------
     >>> import torch
     >>> model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Linear(4, 2))
     >>> others, rows = parameter_groups(model, model[0], lr=1e-3)
@@ -32,37 +54,37 @@ def parameter_groups(
         raise EmbinitError(f"parameter_groups(model, …) takes a torch.nn.Module, not {type(model).__name__}")
     for name, value in (("lr", lr), ("rate", rate)):
         _check(name, value)
-    found = [_weights(layer, torch) for layer in layers] or [_weights(_input_embeddings(model), torch)]
-    rows = {id(weight): weight for weights in found for weight in weights}
+    embeddings = layers or (_input_embeddings(model),)
+    rows = {id(weight): weight for layer in embeddings for weight in _weights(layer, torch)}
     if not rows.keys() <= {id(weight) for weight in model.parameters()}:
-        raise EmbinitError(f"a layer that was given is not a part of this {type(model).__name__}")
+        raise EmbinitError(f"one of the layers is not a part of this {type(model).__name__}")
     others = [weight for weight in model.parameters() if id(weight) not in rows]
     return [{"params": others, "lr": lr}, {"params": list(rows.values()), "lr": lr * rate}]
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise where it is no number (a tensor of one is) from zero on."""
+    """Raise unless the value is a number of 0 or more; a tensor of one number is one."""
     try:
-        sound = not isinstance(value, str) and math.isfinite(number := float(value)) and number >= 0
+        valid = not isinstance(value, str) and math.isfinite(number := float(value)) and number >= 0
     except (TypeError, ValueError):
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise EmbinitError(f"{name} = {value!r}, but a number of 0 or more is expected")
 
 
 def _input_embeddings(model: Any) -> Any:
-    inside = getattr(model, "module", None)  # DataParallel and its kind
-    asked = getattr(model, "get_input_embeddings", getattr(inside, "get_input_embeddings", None))
+    inner = getattr(model, "module", None)  # the model inside DataParallel and similar wrappers
+    getter = getattr(model, "get_input_embeddings", getattr(inner, "get_input_embeddings", None))
     try:
-        found = None if asked is None else asked()
+        layer = None if getter is None else getter()
     except NotImplementedError:
-        found = None
-    if found is None:
+        layer = None
+    if layer is None:
         raise EmbinitError(
-            f"{type(model).__name__} does not tell its embedding by get_input_embeddings(); name the layer: "
+            f"{type(model).__name__} has no get_input_embeddings() that returns its embedding; name the layer: "
             "parameter_groups(model, model.embedding, lr=…)"
         )
-    return found
+    return layer
 
 
 def _weights(layer: Any, torch: Any) -> list[Any]:
@@ -70,6 +92,6 @@ def _weights(layer: Any, torch: Any) -> list[Any]:
         return [layer]
     weights = list(layer.parameters()) if isinstance(layer, torch.nn.Module) else []
     if not weights:
-        what = layer.__name__ if isinstance(layer, type) else type(layer).__name__
-        raise EmbinitError(f"{what} is no layer with weights; name embedding layers, one after the other")
+        name = layer.__name__ if isinstance(layer, type) else type(layer).__name__
+        raise EmbinitError(f"{name} is no layer with weights; name embedding layers as separate arguments")
     return weights

@@ -1,4 +1,4 @@
-"""Static sentence encoders: folders for model2vec and for sentence-transformers' StaticEmbedding."""
+"""Folders of static sentence encoders, for model2vec and for sentence-transformers' StaticEmbedding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embinit.text.token_files import read_tokens
 from embinit.text.vocabulary import from_table
 from embinit.types import Matrix, Vocabulary
 
-#: The files written, the tokens left out and the tokens added.
+#: The files, the tokens that were left out, and the tokens that were added.
 Parts = tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -22,7 +22,7 @@ _UNKNOWN = ("[UNK]", "<unk>", "<UNK>", "[unk]")
 
 
 def write_model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Parts:
-    """Write a folder for `model2vec.StaticModel.from_pretrained`; return its files, the tokens left out and those added."""
+    """Write a folder for `model2vec.StaticModel.from_pretrained`; return its files and the tokens left out and added."""
     matrix, tokenizer, left_out, added = _with_tokenizer(matrix, vocabulary)
     config = {
         "model_type": "model2vec",
@@ -40,7 +40,7 @@ def write_model2vec(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Parts
 
 
 def write_sentence_transformers(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Parts:
-    """Write a folder for `SentenceTransformer(path)`; return its files, the tokens left out and those added."""
+    """Write a folder for `SentenceTransformer(path)`; return its files and the tokens left out and added."""
     matrix, tokenizer, left_out, added = _with_tokenizer(matrix, vocabulary)
     name = "0_StaticEmbedding"
     modules = [{"idx": 0, "name": "0", "path": name, "type": "sentence_transformers.models.StaticEmbedding"}]
@@ -55,21 +55,21 @@ def write_sentence_transformers(matrix: Matrix, vocabulary: Vocabulary, path: Pa
 
 
 def _save(path: Path, name: str, matrix: Matrix) -> None:
-    from safetensors.numpy import save  # save_file would make a file that only its owner can read
+    from safetensors.numpy import save  # not save_file, whose file only its owner can read
 
     path.write_bytes(save({name: np.ascontiguousarray(matrix)}, metadata={"format": "pt"}))
 
 
 def _with_tokenizer(matrix: Matrix, vocabulary: Vocabulary) -> tuple[Matrix, str, tuple[str, ...], tuple[str, ...]]:
-    """Return the matrix, its tokenizer.json, and the tokens that had to be left out and added.
+    """Return the matrix, the text of its tokenizer.json, and the tokens that were left out and added.
 
-    A vocabulary that came out of a tokenizer.json keeps that tokenizer; any other becomes a word-level one that splits at
-    white space and punctuation, and needs a token for unknown words.
+    A vocabulary that was read from a tokenizer.json keeps that tokenizer. Any other gets a word-level tokenizer, which
+    splits at white space and punctuation and needs a token for unknown words.
     """
-    own = _own_tokenizer(vocabulary)
-    if own is not None:
-        return matrix, own, (), ()
-    # A tokenizer.json is Unicode: tokens with undecodable bytes (as surrogates) cannot be in it.
+    tokenizer = _own_tokenizer(vocabulary)
+    if tokenizer is not None:
+        return matrix, tokenizer, (), ()
+    # A tokenizer.json is Unicode and cannot hold tokens with undecodable bytes (surrogates).
     left_out = tuple(token for token in vocabulary.tokens if _SURROGATE.search(token))
     kept = [i for i, token in enumerate(vocabulary.tokens) if not _SURROGATE.search(token)]
     tokens, matrix = [vocabulary.tokens[i] for i in kept], matrix[kept] if left_out else matrix
@@ -111,7 +111,7 @@ def _own_tokenizer(vocabulary: Vocabulary) -> str | None:
         path = origin / "tokenizer.json" if origin.is_dir() else origin
         if path.suffix != ".json" or not path.is_file():
             return None
-    except OSError:  # not a path: the names of many text files, say
+    except OSError:  # no path, for example the names of many text files
         return None
     table = read_tokens(path)
     if table.tokenizer is None or from_table(table, str(path)).tokens != vocabulary.tokens:
