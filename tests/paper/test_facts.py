@@ -28,10 +28,13 @@ def english(real_data: Path) -> Vocabulary:
     return multi30k(real_data, "en")
 
 
+#: without punctuation, whether or not the file with its rows lies beside it
+GLOVE = Path("glove-840b", "glove.840B.300d.33k.txt")
+
+
 @pytest.fixture(scope="module")
 def glove(real_vectors: Path, english: Vocabulary) -> Aligned:
-    file = real_vectors / "glove-840b" / "glove.840B.300d.33k.txt"
-    return align(file, english, matching=Matching(case=False, markers=False, compose=False))
+    return align(real_vectors / GLOVE, english, matching=Matching(case=False, markers=False, compose=False))
 
 
 def test_vocabularies_of_multi30k(real_data: Path, english: Vocabulary) -> None:
@@ -68,9 +71,7 @@ def test_table_4(glove: Aligned, real_data: Path) -> None:
 
 
 def judged(real_vectors: Path, name: str, english: Vocabulary) -> Diagnosis:
-    folder = real_vectors / name
-    texts = list(folder.glob("*.txt")) if name.startswith("glove") else []
-    return diagnose(align(texts[0] if texts else folder, english))
+    return diagnose(align(real_vectors / (GLOVE if name == "glove-840b" else name), english))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def _closed(opened: list[list[str]]) -> list[list[str]]:
 
 
 def _main(chunks: list[Chunk]) -> None:
-    require(chunks, "nothing is said")
+    require(chunks, "an empty clause")
     verb = next((i for i, chunk in enumerate(chunks) if chunk.kind == "verb"), None)
     if verb is None:
         kinds = [chunk.kind for chunk in chunks]
