@@ -128,12 +128,11 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
     ]
 
 
-def resolved_of(files: list[Path], where: Places, blocks: list[str] | None = None) -> Resolved:
-    """Return the experiments of files with everything that they need prepared, showing how far that is."""
+def resolved_of(drafts: list[Draft], where: Places) -> Resolved:
+    """Prepare everything that experiments need, with a progress bar, and return them with complete specs."""
     from embinit.cli.console import Bar, console
     from embinit.experiments.inputs.resolve import resolve
 
-    drafts = drafts_of(files, blocks)
     try:
         with Bar("preparing", "done") as bar:
             return resolve(drafts, where, bar.update)
@@ -147,8 +146,9 @@ def experiments_of(files: list[Path], runs: Path, where: Places) -> list[Experim
 
     Where there is no such folder none is done, whichever it is: nothing is prepared, and the folder is not made for it.
     """
-    from embinit.experiments.inputs.outline import read_experiment
+    from embinit.experiments.inputs.outline import outline
 
+    drafts = drafts_of(files)
     if not runs.is_dir():
-        return [read_experiment(file, where) for file in files]
-    return resolved_of(files, where).experiments
+        return [outline(draft, where) for draft in drafts]
+    return resolved_of(drafts, where).experiments

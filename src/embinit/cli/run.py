@@ -90,7 +90,8 @@ def command(
 
     _check_engine(engine, address, workers, device)
     where = planning.places_of(runs, work, data, vectors)
-    resolved = planning.resolved_of(files, where, block)
+    drafts = planning.drafts_of(files, block)
+    resolved = planning.resolved_of(drafts, where)
     if seeds is not None:
         resolved = with_first_seeds(resolved, seeds)
     if dry_run:
@@ -104,7 +105,7 @@ def command(
         _planned(path, len(todo), len(specs) - len(todo), json)
         _end_with_damaged(resolved)
         return
-    measured = _measure(planning.drafts_of(files, block), resolved, runs, where)
+    measured = _measure(drafts, resolved, runs, where)
     if not specs and not measured:
         raise EmbinitError("nothing can be run here; --dry-run says what is missing")
     if not json:

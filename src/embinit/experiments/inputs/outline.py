@@ -17,8 +17,11 @@ def read_experiment(path: Path, where: Places | None = None) -> Experiment:
 
     `store.results_of` finds their runs all the same; `resolving.resolve` fills the fingerprints in.
     """
-    draft = read_draft(path)
-    where = where if where is not None else places()
+    return outline(read_draft(path), where if where is not None else places())
+
+
+def outline(draft: Draft, where: Places) -> Experiment:
+    """Return the experiment of a checked file, its specs without fingerprints."""
     blocks = []
     for block in draft.blocks:
         missing = missing_of(draft, block, where)
