@@ -35,6 +35,11 @@ def test_few_sentences_join_their_shorter_neighbour_and_the_shortest_their_longe
     assert [(one.low, one.high, one.sentences) for one in found] == [(0, 11, 70), (12, None, 109)]
 
 
+def test_small_stretches_join_from_the_long_end() -> None:
+    found = by_length([3] * 60 + [9] * 30 + [13] * 30 + [20] * 60, mean_place)
+    assert [(one.low, one.high, one.sentences) for one in found] == [(0, 7, 60), (8, 15, 60), (16, None, 60)]
+
+
 @pytest.mark.parametrize("tokens", [[], [5] * 1000, [5] * 40 + [50] * 40])
 def test_one_stretch_tells_nothing_of_length(tokens: list[int]) -> None:
     assert by_length(tokens, mean_place) == []

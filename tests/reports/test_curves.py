@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from embinit import statistics
+from embinit.reports.analysis.curves import ratio
 from tests.reports import made
 from tests.reports.test_summarize import report
 
@@ -34,3 +37,10 @@ def test_a_curve_has_the_epochs_that_were_decoded() -> None:
     assert curve.epochs == (5, 10)
     assert len(curve.mean) == len(curve.low) == len(curve.high) == 2
     assert part.curves["validation loss"][0].epochs == tuple(range(1, 13))
+
+
+def test_the_ratio_multiplies_by_the_root_of_the_dimension_only_where_the_model_does() -> None:
+    rms = math.sqrt(0.5)
+    scaled, plain = (made.result(made.spec("pretrained", scaled=scaled), 30.0) for scaled in (True, False))
+    assert ratio(scaled, 0.05, 400) == pytest.approx(0.05 * 20 / rms)
+    assert ratio(plain, 0.05, 400) == pytest.approx(0.05 / rms)

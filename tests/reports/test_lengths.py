@@ -10,7 +10,7 @@ import pytest
 from embinit.experiments.runs.length_buckets import Stretch
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.lengths import by_length, length_note, length_tables
-from embinit.reports.model import Part, Summary
+from embinit.reports.model import Part, ScoreName, Stretched, Summary
 from embinit.reports.results_file import read_compact, write_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.figures import figures, names
@@ -56,7 +56,7 @@ def test_rows_are_held_against_their_baseline_by_the_seeds_that_both_have() -> N
     assert long.mean == pytest.approx(-13.2, abs=0.5)
     assert short.low < short.mean < short.high
     rows = {row.label: row for row in part(told()).rows}
-    ours, base = (rows[name].lengths["test bleu"][1].scores for name in ("pretrained", "xavier"))
+    ours, base = (rows[name].lengths[ScoreName("test", "bleu")][1].scores for name in ("pretrained", "xavier"))
     assert long.mean == pytest.approx(sum(ours[seed] - base[seed] for seed in base) / len(base))
 
 
@@ -66,6 +66,26 @@ def test_what_grows_with_length_is_said_and_nothing_else() -> None:
     assert "pretrained_shuffled on test" in said
     assert "pretrained_xavier" not in said
     assert said in part(told()).notes
+
+
+@pytest.mark.parametrize(("spread", "known"), [(1.0, False), (0.2, True)])
+def test_length_matters_only_where_a_99_9_percent_interval_excludes_zero(spread: float, known: bool) -> None:
+    base, row = part(told()).rows[:2]
+    # Five paired changes with mean -1: t is 2.8 and 14.1 at 4 degrees of freedom, where 95 % needs 2.8 and 99.9 % needs 8.6.
+    changes = [-1 + spread * step for step in (-0.5, -1, 0, 0.5, 1)]
+    names = ScoreName("test", "bleu")
+    flat = Stretched(0, 15, 700, {str(seed): 30.0 for seed in range(5)})
+    long = Stretched(16, None, 300, {str(seed): 30.0 + change for seed, change in enumerate(changes)})
+    rows = [
+        replace(base, baseline=True, lengths={names: (flat, replace(long, scores=flat.scores))}),
+        replace(row, lengths={names: (flat, long)}),
+    ]
+    (found,) = by_length(rows, "test")
+    grows = found.lines[1].grows
+    assert grows is not None and grows.bounds is not None
+    assert grows.mean == pytest.approx(-1)
+    assert (grows.bounds[1] < 0) == known
+    assert bool(length_note(rows, "test")) == known
 
 
 def test_runs_that_were_not_scored_so_say_nothing() -> None:

@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 
 from embinit.reports.analysis import published
-from embinit.reports.model import Statistic
+from embinit.statistics import MeanInterval
 from research.overview import paper_hours
 from tests.reports import made
 
@@ -114,7 +114,7 @@ def test_within_noise_is_where_our_interval_reaches_the_papers_mean_and_sigma(
     low: float, high: float, within: bool
 ) -> None:
     printed = published.value(("1", "multi30k", "glove"), [(RECIPE, "pretrained_xavier")])  # 38.7 ± 0.3
-    ours = Statistic(mean=(low + high) / 2, std=0.3, n=5, low=low, high=high)
+    ours = MeanInterval(mean=(low + high) / 2, std=0.3, n=5, low=low, high=high, method="t")
     found = published.beside(printed, ours)
     assert found is not None
     assert found.within is within
@@ -123,7 +123,7 @@ def test_within_noise_is_where_our_interval_reaches_the_papers_mean_and_sigma(
 
 def test_one_seed_has_no_interval_and_so_no_verdict_on_the_paper() -> None:
     printed = published.value(("1", "multi30k", "glove"), [(RECIPE, "xavier")])
-    found = published.beside(printed, Statistic(mean=37.0, std=None, n=1, low=None, high=None))
+    found = published.beside(printed, MeanInterval(mean=37.0, std=None, n=1, low=None, high=None, method=""))
     assert found is not None
     assert found.within is None
     assert published.beside(printed, None) is not None

@@ -11,7 +11,7 @@ from embinit import statistics
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.samples import Known
-from embinit.reports.model import Part, Row, Summary
+from embinit.reports.model import Part, Row, ScoreName, Summary
 from embinit.reports.summarize import summarize
 from tests.reports import made
 
@@ -75,7 +75,7 @@ def test_accuracy_is_shown_in_per_cent_and_bleu_as_it_is() -> None:
     first, second = report(one, two).parts
     assert row(first, "xavier").statistic.mean == pytest.approx(37.3, abs=1)  # type: ignore[union-attr]
     assert row(second, "xavier").statistic.mean == pytest.approx(82.3, abs=1)  # type: ignore[union-attr]
-    assert row(second, "xavier").others["valid macro_f1"].mean == pytest.approx(81.3, abs=1)
+    assert row(second, "xavier").others[ScoreName("valid", "macro_f1")].mean == pytest.approx(81.3, abs=1)
 
 
 def test_missing_seeds_and_missing_rows_are_counted_and_said() -> None:
@@ -220,7 +220,7 @@ def test_mismatched_accuracy_lies_beside_the_papers() -> None:
     }
     (part,) = report(block, results=found).parts
     assert row(part, "pretrained").paper.mean == 66.3  # type: ignore[union-attr]
-    assert row(part, "pretrained").others_paper["valid_mismatched accuracy"].mean == 66.8
+    assert row(part, "pretrained").others_paper[ScoreName("valid_mismatched", "accuracy")].mean == 66.8
 
 
 def test_random_rows_alone_do_not_make_a_block_that_lacks_its_vectors() -> None:

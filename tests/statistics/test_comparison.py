@@ -30,7 +30,7 @@ def drawn(n: int, effect: float = 0.3) -> tuple[Scores, Scores]:
 
 def test_three_seeds_by_hand() -> None:
     found = compare({0: 31.1, 1: 32.2, 2: 33.3}, {0: 30.1, 1: 30.2, 2: 30.3, 9: 1.0})
-    assert (found.difference, found.std) == (pytest.approx(2), pytest.approx(1))
+    assert (found.mean, found.std) == (pytest.approx(2), pytest.approx(1))
     assert found.low == pytest.approx(2 - 4.302652729749464 / math.sqrt(3))
     # t = 2√3 at 2 degrees of freedom: p = 1 - t / √(2 + t²) = 1 - √(6/7)
     assert found.t_p == pytest.approx(1 - math.sqrt(6 / 7))
@@ -62,9 +62,9 @@ def test_few_seeds_cannot_show_significance() -> None:
 
 def test_one_seed_claims_nothing() -> None:
     found = compare({4: 35.0}, {4: 30.0})
-    assert (found.difference, found.n, found.permutation_p, found.floor) == (5, 1, 1, 1)
-    assert (found.low, found.high, found.t_p, found.method) == (None, None, None, "none")
-    assert math.isnan(found.std)
+    assert (found.mean, found.n, found.permutation_p, found.floor) == (5, 1, 1, 1)
+    assert (found.low, found.high, found.t_p, found.method) == (None, None, None, "")
+    assert found.std is None
     assert not found.can_show(0.5)
 
 
@@ -73,9 +73,9 @@ def test_equal_differences_have_no_spread_and_claim_nothing_but_the_permutation_
     found = compare({0: 30.1, 1: 90.1}, {0: 30.0, 1: 90.0})
     assert (found.std, found.t_p, found.low, found.permutation_p) == (0, None, None, 0.5)
     same = compare({0: 30.1, 1: 31.1}, {0: 30.1, 1: 31.1})
-    assert (same.difference, same.t_p, same.permutation_p, same.improvement) == (0, None, 1, 0.5)
+    assert (same.mean, same.t_p, same.permutation_p, same.improvement) == (0, None, 1, 0.5)
     nothing = compare({0: 0.0, 1: 0.0}, {0: 0.0, 1: 0.0})
-    assert (nothing.difference, nothing.permutation_p) == (0, 1)
+    assert (nothing.mean, nothing.permutation_p) == (0, 1)
 
 
 def test_improvement_counts_all_pairs_of_seeds_and_ties_half() -> None:
@@ -146,7 +146,7 @@ def mirrored(found: Comparison, other: Comparison) -> bool:
         other.method,
     )
     numbers = [
-        (found.difference, -other.difference),
+        (found.mean, -other.mean),
         (found.improvement, 1 - other.improvement),
         (found.std, other.std),
     ]
@@ -185,8 +185,9 @@ def test_tests_do_not_depend_on_the_unit(pair: tuple[Scores, Scores], shift: int
     ours, baseline = pair
     found = compare(ours, baseline)
     moved = compare(*({seed: (shift + scale * score) / 10 for seed, score in side.items()} for side in pair))
-    assert moved.difference == pytest.approx(scale * found.difference / 10, abs=1e-8)
-    assert moved.std == pytest.approx(scale * found.std / 10, abs=1e-8, nan_ok=True)
+    assert moved.mean == pytest.approx(scale * found.mean / 10, abs=1e-8)
+    assert (moved.std is None) == (found.std is None)
+    assert found.std is None or moved.std == pytest.approx(scale * found.std / 10, abs=1e-8)
     assert moved.permutation_p == found.permutation_p
     assert (moved.t_p is None) == (found.t_p is None)
     assert found.t_p is None or moved.t_p == pytest.approx(found.t_p, abs=1e-6)
@@ -199,8 +200,8 @@ def test_a_seed_of_one_side_alone_is_named_and_changes_nothing(pair: tuple[Score
     plain, more = compare(ours, baseline), compare(ours | {100: score}, baseline | {200: score})
     assert more.dropped == (100, 200)
     assert plain.dropped == ()
-    assert (more.difference, more.permutation_p, more.improvement) == (
-        plain.difference,
+    assert (more.mean, more.permutation_p, more.improvement) == (
+        plain.mean,
         plain.permutation_p,
         plain.improvement,
     )

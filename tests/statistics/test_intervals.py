@@ -28,13 +28,13 @@ def test_a_cell_of_three_by_hand() -> None:
 
 def test_one_score_has_neither_spread_nor_interval() -> None:
     found = cell([30.5])
-    assert math.isnan(found.std)
-    assert (found.mean, found.n, found.low, found.high, found.method) == (30.5, 1, None, None, "none")
+    assert found.std is None
+    assert (found.mean, found.n, found.low, found.high, found.method) == (30.5, 1, None, None, "")
 
 
 @pytest.mark.parametrize("n", [2, 3, 12])
 def test_equal_scores_have_no_spread_and_claim_no_interval(n: int) -> None:
-    assert cell([0.1] * n) == MeanInterval(0.1, 0.0, n, None, None, "none")
+    assert cell([0.1] * n) == MeanInterval(mean=0.1, std=0.0, n=n, low=None, high=None, method="")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_cell_moves_and_stretches_with_its_scores(scores: list[float], shift: 
 def test_negated_scores_have_the_negated_interval(scores: list[float]) -> None:
     plain, negated = cell(scores), cell([-score for score in scores])
     if plain.low is None or plain.high is None:
-        assert negated.method == "none"
+        assert negated.method == ""
         return
     assert plain.low <= plain.mean <= plain.high
     assert (negated.low, negated.high) == pytest.approx((-plain.high, -plain.low), abs=1e-10)

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from embinit.statistics import Comparison, MeanInterval
+
+
+class ScoreName(NamedTuple):
+    """A score and the split that it was computed on; JSON joins the two: `test bleu`."""
+
+    split: str
+    score: str
+
+    def __str__(self) -> str:
+        return f"{self.split} {self.score}"
 
 
 @dataclass(frozen=True)
@@ -22,34 +34,11 @@ class Metric:
     split: str
 
 
-@dataclass(frozen=True)
-class Statistic:
-    """A mean over seeds; σ and interval are None below two seeds."""
-
-    mean: float
-    std: float | None
-    n: int
-    low: float | None
-    high: float | None
-    #: how the interval was made: t, bootstrap; empty where there is none
-    method: str = ""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A row against its baseline, paired by seed."""
+@dataclass(frozen=True, kw_only=True)
+class Difference(Comparison):
+    """A table row against its baseline, paired by seed; `improvement` counts a lower score as better where it is."""
 
     baseline: str
-    mean: float
-    low: float | None
-    high: float | None
-    n: int
-    t_p: float | None
-    permutation_p: float | None
-    #: the smallest p that the permutation test can give with so many seeds
-    floor: float | None
-    #: share of pairs of seeds in which the row was better
-    improvement: float | None
     #: the smallest difference that so many seeds see four times in five; None below two
     detectable: float | None
     #: what these seeds can show, in a sentence
@@ -106,7 +95,7 @@ class Row:
     unscored: int
     #: seed -> score, in the metric's unit
     scores: dict[str, float]
-    statistic: Statistic | None
+    statistic: MeanInterval | None
     best: bool = False
     #: mean epoch whose weights were scored
     epoch: float | None = None
@@ -118,11 +107,11 @@ class Row:
     #: baselines that it cannot be compared with yet
     lacking: tuple[str, ...] = ()
     paper: Beside | None = None
-    #: split and score -> statistic of what else was scored, and what the paper has for it
-    others: dict[str, Statistic] = field(default_factory=dict)
-    others_paper: dict[str, Beside] = field(default_factory=dict)
-    #: split and score -> by the length of what was read, the shortest first
-    lengths: dict[str, tuple[Stretched, ...]] = field(default_factory=dict)
+    #: the other scores, and what the paper has for them
+    others: dict[ScoreName, MeanInterval] = field(default_factory=dict)
+    others_paper: dict[ScoreName, Beside] = field(default_factory=dict)
+    #: each score by the length of what was read, the shortest first
+    lengths: dict[ScoreName, tuple[Stretched, ...]] = field(default_factory=dict)
 
     @property
     def loss(self) -> float | None:
@@ -159,15 +148,11 @@ class Curve:
     seeds: int
 
 
-@dataclass(frozen=True)
-class Point:
-    """One place of a sweep."""
+@dataclass(frozen=True, kw_only=True)
+class Point(MeanInterval):
+    """One place of a sweep, and the mean score there."""
 
     x: float
-    mean: float
-    low: float | None
-    high: float | None
-    n: int
     label: str
 
 
@@ -287,11 +272,11 @@ class Choice:
     label: str
     #: seeds that it was chosen on, and what it reached there; none where it was named
     seeds: tuple[str, ...]
-    there: Statistic | None
+    there: MeanInterval | None
     #: whether every start's runs were there to choose from
     complete: bool
     #: what it reaches on held-out seeds; None where it has no run there
-    held_out: Statistic | None
+    held_out: MeanInterval | None
     #: against each baseline there, with Holm's p over the differences of all that were chosen, or of all that were named
     differences: tuple[Difference, ...]
     #: baselines that it cannot be compared with yet
@@ -354,4 +339,12 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
-        return asdict(self)
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    """Return a value whose keys are text, as JSON wants them."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value

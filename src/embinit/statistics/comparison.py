@@ -10,7 +10,8 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.seeds import stream
-from embinit.statistics.intervals import Method, Values, cell
+from embinit.statistics.intervals import Values, cell
+from embinit.statistics.mean_interval import MeanInterval
 from embinit.statistics.student import two_sided
 
 #: Seeds to which every way of flipping signs is tried.
@@ -21,19 +22,14 @@ _BATCH = 10_000
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Ours less the baseline over the seeds that both have; None where one seed or equal differences leave no spread."""
+@dataclass(frozen=True, kw_only=True)
+class Comparison(MeanInterval):
+    """Ours minus the baseline over the seeds that both have: the mean difference and its tests.
 
-    difference: float
-    low: float | None
-    high: float | None
-    #: how the interval was made
-    method: Method
-    #: sample σ of the differences; nan for one seed
-    std: float
-    n: int
-    #: p of the paired t test, two-sided
+    `std` is that of the differences. For one seed, `std`, the interval and `t_p` are None.
+    """
+
+    #: p of the paired t test, two-sided; None where no spread was seen
     t_p: float | None
     #: p of the sign-flip permutation test, two-sided
     permutation_p: float
@@ -52,7 +48,7 @@ class Comparison:
 def compare(ours: Mapping[int, float], baseline: Mapping[int, float], level: float = 0.95) -> Comparison:
     """Return how scores differ from the baseline's, seed by seed; each side is seed -> score.
 
-    >>> compare({0: 3.0, 1: 4.0, 2: 5.0}, {0: 2.0, 1: 2.0, 2: 2.0, 3: 9.0}).difference
+    >>> compare({0: 3.0, 1: 4.0, 2: 5.0}, {0: 2.0, 1: 2.0, 2: 2.0, 3: 9.0}).mean
     2.0
     """
     for name, scores in (("ours", ours), ("baseline", baseline)):
@@ -69,15 +65,10 @@ def compare(ours: Mapping[int, float], baseline: Mapping[int, float], level: flo
         differences = np.full_like(differences, differences[0])
     summary = cell(differences, level)
     n = summary.n
-    t_p = two_sided(summary.mean / (summary.std / math.sqrt(n)), n - 1) if summary.std > 0 else None
+    t_p = two_sided(summary.mean / (summary.std / math.sqrt(n)), n - 1) if summary.std else None
     above, below = np.greater.outer(left, right).mean(), np.less.outer(left, right).mean()
     return Comparison(
-        difference=summary.mean,
-        low=summary.low,
-        high=summary.high,
-        method=summary.method,
-        std=summary.std,
-        n=n,
+        **vars(summary),
         t_p=t_p,
         permutation_p=_sign_flips(differences, rounding),
         floor=floor(n),

@@ -1,18 +1,17 @@
-"""One cell of a table: the mean over seeds, its spread, and an interval where there can be one."""
+"""The mean over seeds with its spread and interval."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from embinit.errors import EmbinitError
 from embinit.seeds import stream
+from embinit.statistics.mean_interval import MeanInterval
 from embinit.statistics.student import t_quantile
 
 #: Seeds from which the bootstrap is used; with fewer, resamples know too little (73 % for 95 % at 3).
@@ -21,27 +20,12 @@ BOOTSTRAP_FROM = 10
 _RESAMPLES = 5_000
 
 Values = npt.NDArray[np.float64]
-Method = Literal["t", "bootstrap", "none"]
-
-
-@dataclass(frozen=True)
-class MeanInterval:
-    """Scores over seeds in short; without an interval (None) for one seed, and where all scores are equal."""
-
-    mean: float
-    #: sample σ, with n - 1; nan for one seed
-    std: float
-    n: int
-    low: float | None
-    high: float | None
-    #: how the interval was made
-    method: Method
 
 
 def cell(scores: Iterable[float], level: float = 0.95) -> MeanInterval:
     """Return mean, sample σ and an interval for the mean: by t below 10 scores, by bootstrap from 10.
 
-    Their order does not matter. A diverged run has no score: leave it out and say how many were.
+    The order of the scores does not matter. A diverged run has no score: leave it out and report the number left out.
 
     >>> cell([1.0, 2.0, 3.0]).std
     1.0
@@ -49,20 +33,21 @@ def cell(scores: Iterable[float], level: float = 0.95) -> MeanInterval:
     values = np.sort(np.array(list(scores), dtype=np.float64))
     n = len(values)
     if n == 0:
-        raise EmbinitError("no scores; a cell needs one at least")
+        raise EmbinitError("no scores; a mean needs at least one")
     if not np.isfinite(values).all():
         raise EmbinitError(f"{np.count_nonzero(~np.isfinite(values))} of {n} scores are not finite; leave them out")
     if not 0 < level < 1:
-        raise EmbinitError(f"level {level}; a value between 0 and 1 is needed, such as 0.95")
+        raise EmbinitError(f"level {level}: give a value between 0 and 1, for example 0.95")
     # From a score among them: equal scores then have σ = 0, not 1e-17.
     mean = float(values[n // 2] + (values - values[n // 2]).mean())
-    std = float(np.sqrt(((values - mean) ** 2).sum() / (n - 1))) if n > 1 else math.nan
-    if not std > 0:
-        return MeanInterval(mean, std, n, None, None, "none")
+    std = float(np.sqrt(((values - mean) ** 2).sum() / (n - 1))) if n > 1 else None
+    if not std:
+        return MeanInterval(mean=mean, std=std, n=n, low=None, high=None, method="")
     if n < BOOTSTRAP_FROM:
         margin = t_quantile((1 + level) / 2, n - 1) * std / math.sqrt(n)
-        return MeanInterval(mean, std, n, mean - margin, mean + margin, "t")
-    return MeanInterval(mean, std, n, *bootstrap(values, level), "bootstrap")
+        return MeanInterval(mean=mean, std=std, n=n, low=mean - margin, high=mean + margin, method="t")
+    low, high = bootstrap(values, level)
+    return MeanInterval(mean=mean, std=std, n=n, low=low, high=high, method="bootstrap")
 
 
 def bootstrap(values: Values, level: float) -> tuple[float, float]:

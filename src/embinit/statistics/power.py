@@ -47,8 +47,8 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
 
     "Seen" is found by the paired t test at `alpha` with probability `power`, σ being that of the differences.
     """
-    n, found = comparison.n, abs(comparison.difference)
-    if comparison.t_p is None:
+    n, found = comparison.n, abs(comparison.mean)
+    if comparison.t_p is None or comparison.std is None:
         if n == 1:
             return "one seed shows no spread: no difference can be told from chance"
         return f"all {n} seeds differ by the same amount: there is no spread to judge by"

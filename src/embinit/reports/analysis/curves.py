@@ -115,7 +115,7 @@ def _sweep(
             continue
         others = [metrics.setting(name, value) for name, value in row.axes if name in varied]
         parts = tuple(text for text in (line, *others) if text) or (block.name,)
-        made.setdefault(parts, []).append(Point(x, found.mean, found.low, found.high, found.n, row.label))
+        made.setdefault(parts, []).append(Point(**vars(found), x=x, label=row.label))
     places = [point.x for line in made.values() for point in line]
     return Sweep(
         name=_TITLES.get(axis, axis),

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from embinit.format import NONE, fixed, interval, signed
 from embinit.reports import metrics
-from embinit.reports.model import Cell, Metric, Part, Row, Stretched, Table
-from embinit.statistics import Pooled, pooled
+from embinit.reports.model import Cell, Metric, Part, Row, ScoreName, Stretched, Table
+from embinit.statistics import MeanInterval, pooled
 
 #: From `low` tokens to `high` (None: without end), and how many sentences there are.
 Bounds = tuple[int, int | None, int]
@@ -27,9 +27,9 @@ class LengthLine:
     #: the row that it is held against; empty where its numbers are its own scores
     base: str
     #: stretch by stretch; intervals have the σ within all lines that are held against another
-    points: tuple[Pooled | None, ...]
+    points: tuple[MeanInterval | None, ...]
     #: by how much more it gains on the longest sentences than on the shortest, with a 99.9 % interval
-    grows: Pooled | None
+    grows: MeanInterval | None
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class ByLength:
 def by_length(rows: Sequence[Row], split: str) -> tuple[ByLength, ...]:
     """Return what is known of a block's rows by length, a value for each set that was scored; its own split comes first."""
     names = dict.fromkeys(name for row in rows for name in row.lengths)
-    own = [name for name in names if name.startswith(f"{split} ")]
+    own = [name for name in names if name.split == split]
     return tuple(_of(rows, name) for name in dict.fromkeys([*own, *names]))
 
 
-def _of(rows: Sequence[Row], name: str) -> ByLength:
+def _of(rows: Sequence[Row], name: ScoreName) -> ByLength:
     there = [row for row in rows if name in row.lengths]
     bounds = tuple(dict.fromkeys(_bounds(one) for row in there for one in row.lengths[name]))
     bases = {row.setting: row for row in reversed(there) if row.baseline}
@@ -66,8 +66,7 @@ def _of(rows: Sequence[Row], name: str) -> ByLength:
             scores = {_bounds(one): list(one.scores.values()) for one in row.lengths[name]}
             alone = tuple(_mean(scores.get(at, [])) for at in bounds)
             lines.append(LengthLine(row.label, row.series, "", alone, None))
-    split, _, score = name.partition(" ")
-    return ByLength(metrics.metric(score, split), bounds, tuple(lines))
+    return ByLength(metrics.metric(name.score, name.split), bounds, tuple(lines))
 
 
 def _bounds(one: Stretched) -> Bounds:
@@ -90,12 +89,14 @@ def _grown(gains: Mapping[Bounds, Mapping[str, float]], bounds: Sequence[Bounds]
     return [gain - short[seed] for seed, gain in long.items() if seed in short]
 
 
-def _pooled(groups: Mapping[_Key, Sequence[float]], level: float = 0.95) -> dict[_Key, Pooled]:
+def _pooled(groups: Mapping[_Key, Sequence[float]], level: float = 0.95) -> dict[_Key, MeanInterval]:
     return dict(zip(groups, pooled(list(groups.values()), level), strict=True)) if groups else {}
 
 
-def _mean(scores: Sequence[float]) -> Pooled | None:
-    return Pooled(sum(scores) / len(scores), None, None, len(scores)) if scores else None
+def _mean(scores: Sequence[float]) -> MeanInterval | None:
+    if not scores:
+        return None
+    return MeanInterval(mean=sum(scores) / len(scores), std=None, n=len(scores), low=None, high=None, method="")
 
 
 def named(bounds: Bounds) -> str:
@@ -125,7 +126,7 @@ def length_tables(part: Part) -> list[Table]:
     return made
 
 
-def _told(line: LengthLine, point: Pooled | None, metric: Metric) -> str:
+def _told(line: LengthLine, point: MeanInterval | None, metric: Metric) -> str:
     if point is None:
         return NONE
     if not line.base:

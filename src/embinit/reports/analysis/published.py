@@ -10,7 +10,8 @@ from importlib import resources
 from typing import Any
 
 from embinit.experiments.spec import Spec
-from embinit.reports.model import Beside, Statistic
+from embinit.reports.model import Beside
+from embinit.statistics import MeanInterval
 
 #: Tables 1 and 7 are one: the second adds a row to blocks of the first. Figure 1 is drawn from runs like Table 1's.
 _SCORES = ("1", "7")
@@ -114,7 +115,7 @@ def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
     return score != "bleu" or any(name in spec.task.tokenizer.lower() for name in names)
 
 
-def beside(printed: dict[str, Any] | None, ours: Statistic | None, same: bool = True) -> Beside | None:
+def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool = True) -> Beside | None:
     """Return the paper's number beside ours: within noise means that our interval reaches its mean ± σ.
 
     Where it is not the `same` kind of number, there is no difference to speak of.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +11,14 @@ from embinit.experiments.experiment import SAME, Baseline, Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.analysis import published
-from embinit.reports.model import Beside, Difference, Metric, Row, Statistic, Stretched
+from embinit.reports.model import Beside, Difference, Metric, Row, ScoreName, Stretched
+from embinit.statistics import MeanInterval
 
 Results = Mapping[str, Result]
 #: p below which a difference counts, after Holm.
 LEVEL = 0.05
 #: Significant digits of a history that count: those that a small file keeps.
 DIGITS = 4
-_METHODS = {"t": "t", "bootstrap": "bootstrap", "none": ""}
 _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 
 
@@ -65,17 +64,9 @@ def finished(runs: Sequence[Planned], results: Results) -> list[Result]:
     return [found[seed] for seed in sorted(found)]
 
 
-def statistic(scores: Sequence[float]) -> Statistic | None:
+def statistic(scores: Sequence[float]) -> MeanInterval | None:
     """Return mean, σ and interval of scores; None where there are none."""
-    if not scores:
-        return None
-    cell = statistics.cell(list(scores))
-    return Statistic(cell.mean, number(cell.std), cell.n, number(cell.low), number(cell.high), _METHODS[cell.method])
-
-
-def number(value: float | None) -> float | None:
-    """Return a number that JSON has; NaN and infinity become None."""
-    return None if value is None or not math.isfinite(value) else float(value)
+    return statistics.cell(scores) if scores else None
 
 
 def _row(
@@ -116,15 +107,14 @@ def _row(
         others_paper={
             name: theirs
             for name, one in others.items()
-            if (theirs := _beside(block, told, runs[0], name.partition(" ")[2], name.partition(" ")[0], one))
-            is not None
+            if (theirs := _beside(block, told, runs[0], name.score, name.split, one)) is not None
         },
         lengths=_lengths(done),
     )
 
 
 def _beside(
-    block: Block, told: list[tuple[str, str]], first: Planned, score: str, split: str, stated: Statistic | None
+    block: Block, told: list[tuple[str, str]], first: Planned, score: str, split: str, stated: MeanInterval | None
 ) -> Beside | None:
     if score not in published.SCORES:
         return None
@@ -132,7 +122,7 @@ def _beside(
     return published.beside(printed, stated, published.comparable(block.paper, first.spec, score))
 
 
-def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:
+def _others(block: Block, done: list[Result]) -> dict[ScoreName, MeanInterval]:
     names = {(split, score): None for result in done for split, scores in result.scores.items() for score in scores}
     made = {}
     for split, score in names:
@@ -141,19 +131,19 @@ def _others(block: Block, done: list[Result]) -> dict[str, Statistic]:
             found = [r.scores[split][score] * factor for r in done if score in r.scores.get(split, {})]
             stated = statistic(found)
             if stated is not None:
-                made[f"{split} {score}"] = stated
+                made[ScoreName(split, score)] = stated
     return made
 
 
-def _lengths(done: Sequence[Result]) -> dict[str, tuple[Stretched, ...]]:
+def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[Stretched, ...]]:
     """Return what runs reach on each stretch of length; nothing where some that have scores were not scored so."""
     if not all(result.lengths for result in done if result.scores):
         return {}
-    made: dict[str, dict[tuple[int, int | None, int], dict[str, float]]] = {}
+    made: dict[ScoreName, dict[tuple[int, int | None, int], dict[str, float]]] = {}
     for result in done:
         for split, scores in result.lengths.items():
             for score, found in scores.items():
-                factor, known = metrics.metric(score, split).factor, made.setdefault(f"{split} {score}", {})
+                factor, known = metrics.metric(score, split).factor, made.setdefault(ScoreName(split, score), {})
                 for one in found:
                     reached = known.setdefault((one.low, one.high, one.sentences), {})
                     reached[str(result.spec.seed)] = factor * one.score
@@ -223,18 +213,11 @@ def difference(scores: Mapping[str, float], base: Mapping[str, float], name: str
     if not scores.keys() & base.keys():
         return None
     found = statistics.compare(_seeds(scores), _seeds(base))
-    improvement = number(found.improvement)
+    facts = vars(found) | {"improvement": found.improvement if metric.higher else 1 - found.improvement}
     return Difference(
+        **facts,
         baseline=name,
-        mean=found.difference,
-        low=number(found.low),
-        high=number(found.high),
-        n=found.n,
-        t_p=number(found.t_p),
-        permutation_p=number(found.permutation_p),
-        floor=number(found.floor),
-        improvement=improvement if improvement is None or metric.higher else 1 - improvement,
-        detectable=statistics.detectable(found.std, found.n) if found.n > 1 else None,
+        detectable=None if found.std is None else statistics.detectable(found.std, found.n),
         power=statistics.power_note(found, metric.unit),
     )
 
@@ -289,6 +272,6 @@ def decide(found: Sequence[tuple[Metric, Difference]]) -> list[Difference]:
 
 def _decided(found: Difference, p: float, metric: Metric) -> Difference:
     verdict = ("better" if (found.mean > 0) == metric.higher else "worse") if p < LEVEL else ""
-    reachable = found.floor is not None and found.floor <= LEVEL
+    reachable = found.floor <= LEVEL
     mark = next((mark for line, mark in _MARKS if p < line), "") if reachable else ""
     return replace(found, holm_p=p, verdict=verdict, mark=mark)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from embinit.format import NONE, compact, interval, listed, signed
 from embinit.reports.model import Cell, Metric, Part, Row, Table
-from embinit.statistics import Pooled, pooled
+from embinit.statistics import MeanInterval, pooled
 
 #: How many lines a sentence names.
 _NAMED = 12
@@ -22,10 +22,10 @@ class Fall:
     #: the recipe, or whatever else is compared in the block
     series: str
     #: by how much the score changes from the smallest rows to the largest; its interval has the σ of all lines
-    change: Pooled
+    change: MeanInterval
     #: that change against the first line's of its series, or of all where each line has a series of its own, by the seeds
     #: that both have; None for the first itself
-    beside: Pooled | None
+    beside: MeanInterval | None
 
 
 def falls(part: Part) -> list[Fall]:
@@ -135,7 +135,7 @@ def fall_table(part: Part) -> Table | None:
     return Table(caption, ("", span, f"against {found[0].line if alone else _apart(found[0])}"), rows)
 
 
-def told(found: Pooled, metric: Metric) -> str:
+def told(found: MeanInterval, metric: Metric) -> str:
     """Return `−11.7 BLEU [−12.3, −11.0]`, without an interval where there is none."""
     spread = f" {interval(found.low, found.high, metric.digits, sign=True)}" if found.low is not None else ""
     return f"{signed(found.mean, metric.digits)} {metric.unit}{spread}"

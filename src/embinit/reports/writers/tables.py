@@ -8,10 +8,11 @@ from embinit.format import NONE, compact, fixed, interval, listed, plural, proba
 from embinit.reports import metrics
 from embinit.reports.analysis.rows import statistic
 from embinit.reports.metrics import LOSS
-from embinit.reports.model import Cell, Choice, Difference, Metric, Part, Row, Statistic, Summary, Table
+from embinit.reports.model import Cell, Choice, Difference, Metric, Part, Row, ScoreName, Summary, Table
+from embinit.statistics import MeanInterval
 
 
-def mean(stated: Statistic | None, metric: Metric) -> str:
+def mean(stated: MeanInterval | None, metric: Metric) -> str:
     """Return `38.7 ± 0.3`, `38.7` for one seed, – for none."""
     if stated is None:
         return NONE
@@ -143,13 +144,13 @@ def others(part: Part, score: str = "") -> Table | None:
     return Table("Other scores", header, made)
 
 
-def other_metrics(part: Part) -> dict[str, Metric]:
-    """Return what else was scored: its name in `Row.others` -> the metric."""
+def other_metrics(part: Part) -> dict[ScoreName, Metric]:
+    """Return the metric of each other score: its name in `Row.others` -> the metric."""
     names = dict.fromkeys(name for row in part.rows for name in row.others)
-    return {name: metrics.metric(name.partition(" ")[2], name.partition(" ")[0]) for name in names}
+    return {name: metrics.metric(name.score, name.split) for name in names}
 
 
-def _other(row: Row, name: str, metric: Metric) -> Cell:
+def _other(row: Row, name: ScoreName, metric: Metric) -> Cell:
     theirs = row.others_paper.get(name)
     after = f"(paper {fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)})" if theirs else ""
     return Cell(mean(row.others.get(name), metric), after=after)
