@@ -16,7 +16,9 @@ from embinit.errors import EmbinitError, closest
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
-TaskKind = Literal["translation", "classification"]
+TaskKind = Literal["translation", "classification", "language_model", "masked_language_model"]
+#: Tasks that read running text, in blocks of one length.
+TEXT_TASKS: tuple[TaskKind, ...] = ("language_model", "masked_language_model")
 
 
 def task_kind(name: str) -> TaskKind:

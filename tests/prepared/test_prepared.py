@@ -240,7 +240,7 @@ def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
     )
     with pytest.raises(EmbinitError, match="made has no training split here"):
         prepare(only_valid, settings_for(only_valid, "whitespace"), tmp_path)
-    with pytest.raises(EmbinitError, match="is no prepared task"):
+    with pytest.raises(EmbinitError, match="is not a prepared task"):
         open_prepared(tmp_path)
     corpus = read_corpus("multi30k", multi30k_raw(tmp_path / "data"))
     prepared, _ = prepare(corpus, settings_for(corpus, "whitespace"), tmp_path / "out")
@@ -250,3 +250,83 @@ def test_what_cannot_be_prepared_is_said(tmp_path: Path) -> None:
     (prepared.path / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
     with pytest.raises(EmbinitError, match="version 99"):
         open_prepared(prepared.path)
+
+
+# ---------------------------------------------------------------- running text
+
+LINES = ["= Title =", "", "The cat <unk> sat", "It slept", "", "", "The end"]
+
+
+def text_corpus(task: str = "language_model") -> Corpus:
+    splits = {name: split_of([LINES], None, Reading([name])) for name in ("train", "valid")}
+    return Corpus("made", task, splits, languages=("en",))  # type: ignore[arg-type]
+
+
+def text_settings(**changes: object) -> Settings:
+    return Settings(**{"name": "made", "tokenizers": ("whitespace",), "lower": False, "min_count": 1,
+                       "languages": ("en",), **changes})  # type: ignore[arg-type]  # fmt: skip
+
+
+def texts_of(prepared: Prepared, split: str = "train") -> list[str]:
+    tokens = prepared.vocabularies["text"].tokens
+    packed = prepared.packed(split, "text")
+    return [" ".join(tokens[i] for i in packed[row]) for row in range(len(packed))]
+
+
+def test_every_line_of_a_text_is_kept(tmp_path: Path) -> None:
+    prepared, _ = prepare(text_corpus(), text_settings(), tmp_path)
+    assert prepared.task == "language_model"
+    assert texts_of(prepared) == LINES
+    # 11 words and the ends of 7 lines; the bytes of the file
+    assert prepared.sizes("valid") == {"lines": 7, "words": 18, "bytes": len("\n".join(LINES)) + 1}
+    vocabulary = prepared.vocabularies["text"]
+    assert vocabulary.counts is not None
+    assert vocabulary.counts[vocabulary.index["<eos>"]] == 7
+    assert vocabulary.counts[vocabulary.index["<unk>"]] == 1
+    assert "<mask>" not in vocabulary.index
+
+
+def test_a_masked_model_reads_the_same_text_and_a_mask(tmp_path: Path) -> None:
+    causal, _ = prepare(text_corpus(), text_settings(), tmp_path)
+    masked, new = prepare(text_corpus("masked_language_model"), text_settings(), tmp_path)
+    assert new
+    assert texts_of(masked) == texts_of(causal)
+    tokens = masked.vocabularies["text"].tokens
+    assert tokens[4] == "<mask>"
+    assert set(tokens) - set(causal.vocabularies["text"].tokens) == {"<mask>"}
+    assert "<mask>" in masked.vocabularies["text"].specials
+
+
+def test_blank_lines_may_end_documents(tmp_path: Path) -> None:
+    prepared, _ = prepare(text_corpus(), text_settings(boundary="blank"), tmp_path)
+    joined = ["= Title =", "The cat <unk> sat It slept", "The end"]
+    assert texts_of(prepared) == joined
+    assert prepared.sizes("train") == {"lines": 3, "words": 14, "bytes": len("\n".join(joined)) + 1}
+
+
+def test_of_a_text_the_first_lines_are_kept(tmp_path: Path) -> None:
+    prepared, _ = prepare(text_corpus(), text_settings(rows=3), tmp_path)
+    assert texts_of(prepared) == LINES[:3]
+    assert prepared.manifest["splits"]["train"]["left out"] == 4
+    assert texts_of(prepared, "valid")[0] == "= Title ="
+
+
+@pytest.mark.parametrize(("spec", "line", "tokens"), [
+    ("characters", "aé b", ["a", "é", " ", "b"]), ("bytes", "aé b", ["a", "Ã", "©", "Ġ", "b"])
+])  # fmt: skip
+def test_a_text_may_be_split_into_characters_or_bytes(spec: str, line: str, tokens: list[str], tmp_path: Path) -> None:
+    corpus = Corpus("made", "language_model", {"train": split_of([[line]], None, Reading(["made"]))}, languages=("xx",))
+    prepared, _ = prepare(corpus, text_settings(tokenizers=(spec,)), tmp_path)
+    vocabulary = prepared.vocabularies["text"].tokens
+    assert [vocabulary[i] for i in prepared.packed("train", "text")[0]] == tokens
+    assert prepared.sizes("train") == {"lines": 1, "words": 3, "bytes": 6}
+
+
+def test_lines_of_a_text_are_never_cut(tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError, match="longest"):
+        prepare(text_corpus(), text_settings(longest=3), tmp_path)
+    translation = Corpus(
+        "made", "translation", {"train": split_of([["a"], ["b"]], None, Reading([]))}, languages=("x", "x")
+    )
+    with pytest.raises(EmbinitError, match="boundary"):
+        prepare(translation, text_settings(tokenizers=("whitespace",) * 2, boundary="line"), tmp_path)

@@ -30,6 +30,16 @@ def labelled_captions(size: int, seed: int) -> Corpus:
     return Corpus("captions-labelled", "classification", splits, tuple(generator.LABELS), ("en",))
 
 
+def caption_text(size: int, seed: int) -> Corpus:
+    """Return generated English captions as running text, a caption a line."""
+    splits = {}
+    for split, count in _sizes(size).items():
+        rows = generator.pairs(count, seed, split)  # type: ignore[arg-type]
+        reading = Reading([f"caption text, {split}, seed {seed}, {count} rows"])
+        splits[split] = split_of([[english for _, english in rows]], None, reading)
+    return Corpus("captions-text", "language_model", splits, languages=("en",))
+
+
 def _sizes(size: int) -> dict[str, int]:
     held_out = min(1000, max(50, size // 20))
     return {"train": size, "valid": held_out, "test": held_out}

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
+from embinit.corpora.running_text import in_order, is_empty, text_lines, text_split
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
 from embinit.errors import EmbinitError, Unavailable, closest
-from embinit.types import TaskKind
+from embinit.types import TEXT_TASKS, TaskKind
 
 _SPLITS = ("train", "valid", "valid_mismatched", "test", "all")
 
@@ -46,18 +47,27 @@ class TaskData:
     hub: dict[str, str] = field(default_factory=dict)
 
 
-@cache
 def tasks() -> dict[str, TaskData]:
-    """Return the known data sets by name."""
+    """Return the known data sets of sentences by name."""
+    return {name: data for name, data in _data_sets().items() if data.task not in TEXT_TASKS}
+
+
+def text_sets() -> dict[str, TaskData]:
+    """Return the known running texts by name."""
+    return {name: data for name, data in _data_sets().items() if data.task in TEXT_TASKS}
+
+
+@cache
+def _data_sets() -> dict[str, TaskData]:
     text = resources.files("embinit.corpora").joinpath("tasks.toml").read_text("utf-8")
     return {name: TaskData(name=name, **values) for name, values in tomllib.loads(text).items()}
 
 
 def task_data(name: str) -> TaskData:
     """Return a known data set, or raise with the closest name."""
-    if name not in tasks():
-        raise EmbinitError(f"unknown data set {name!r}{closest(name, tasks())}")
-    return tasks()[name]
+    if name not in _data_sets():
+        raise EmbinitError(f"unknown data set {name!r}{closest(name, _data_sets())}")
+    return _data_sets()[name]
 
 
 def data_folder(root: Path, name: str) -> Path:
@@ -66,7 +76,7 @@ def data_folder(root: Path, name: str) -> Path:
     A data set lies in the folder of its name, or in `glue/`. GLUE's spelling is understood: `mrpc` is also found in
     `glue/MRPC`, `sst2` in `SST-2`.
     """
-    data = tasks().get(name)
+    data = _data_sets().get(name)
     for wanted in (name, data.folder if data is not None else ""):
         for parent in (root, root / "glue", root / "GLUE") if wanted else ():
             if (parent / wanted).is_dir():
@@ -159,7 +169,8 @@ _Located = dict[str, tuple[dict[str, Any], list[tuple[Path, ...]]]]
 def _sides(data: TaskData, pair: str | None) -> tuple[str, ...]:
     if data.task != "translation":
         if pair is not None:
-            raise EmbinitError(f"{data.name} is a classification, and has no language pair")
+            kind = "running text" if data.task in TEXT_TASKS else "a classification"
+            raise EmbinitError(f"{data.name} is {kind}, and has no language pair")
         return ()
     pair = pair or data.pair
     source, dash, target = pair.partition("-")
@@ -212,14 +223,18 @@ def _read(data: TaskData, located: _Located, sides: tuple[str, ...]) -> Corpus:
         layout, groups = located[split]
         reading = Reading()
         rows = (row for group in groups for row in _rows(layout, group, sides, reading))
-        translation = data.task == "translation"
-        examples = _translations(rows, sides, reading) if translation else _labelled(rows, data, reading)
-        if not len(examples):
+        if data.task in TEXT_TASKS:
+            examples = text_split(rows, reading)
+        elif data.task == "translation":
+            examples = _translations(rows, sides, reading)
+        else:
+            examples = _labelled(rows, data, reading)
+        if not len(examples) or (data.task in TEXT_TASKS and is_empty(examples)):
             why = f": {reading.examples[0]}" if reading.examples else ""
             raise EmbinitError(f"{data.name}, {split}: no usable row in {', '.join(reading.files)}{why}")
         splits[split] = examples
     if "all" in splits:
-        splits = by_target(splits["all"])
+        splits = in_order(splits["all"], data.name) if data.task in TEXT_TASKS else by_target(splits["all"])
     return Corpus(
         data.name, data.task, splits, tuple(data.labels), sides or (data.language,), _notes(data, splits, sides)
     )
@@ -228,6 +243,8 @@ def _read(data: TaskData, located: _Located, sides: tuple[str, ...]) -> Corpus:
 def _rows(layout: dict[str, Any], group: tuple[Path, ...], sides: tuple[str, ...], reading: Reading) -> Iterator[Row]:
     if layout["form"] == "lines":
         return parallel(group, reading, sorted(sides))
+    if layout["form"] == "text":
+        return iter(text_lines(group, reading))
     if layout["form"] == "iwslt":
         return _iwslt(group, sorted(sides), reading)
     return table(group[0], reading, layout.get("columns"))

@@ -20,7 +20,7 @@ from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
+from embinit.types import TEXT_TASKS, Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
@@ -127,6 +127,8 @@ def diagnose(
     'pretrained_xavier'
     """
     kind_of_task = None if task is None else task_kind(task)
+    if kind_of_task in TEXT_TASKS:
+        raise EmbinitError("there is no advice for language models yet; choose translation or classification")
     check_aligned(aligned, "diagnose")
     host = host if isinstance(host, Host) else find_host(host)
     recipe = recipe_of(recipe)

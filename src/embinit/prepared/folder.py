@@ -1,9 +1,15 @@
 """A prepared task, memory-mapped: token ids with offsets, labels, references, vocabularies.
 
-The folder holds plain files. For each split and side `SPLIT.SIDE.ids.npy` has all ids in a row and
-`SPLIT.SIDE.offsets.npy` where each sentence begins (one more than there are sentences); there is no padding and no
-`<bos>` or `<eos>` around a sentence. `SPLIT.labels.npy` has labels, `SPLIT.references.json` the target side as text and as
-tokens (not of training), `SIDE.vocabulary.json` tokens and counts, `manifest.json` where all of it came from.
+The folder holds plain files:
+
+- `SPLIT.SIDE.ids.npy`: the ids of all sentences, or of all lines of a running text, one after another. There is no
+  padding, and no `<bos>` or `<eos>` around a sentence.
+- `SPLIT.SIDE.offsets.npy`: the place of each sentence's first id, and the number of all ids.
+- `SPLIT.labels.npy`: labels.
+- `SPLIT.references.json`: the target side as text and as tokens, but for training.
+- `SPLIT.SIDE.sizes.json`: of running text, the number of lines, words and bytes.
+- `SIDE.vocabulary.json`: tokens and counts.
+- `manifest.json`: settings and sources.
 """
 
 from __future__ import annotations
@@ -54,7 +60,7 @@ class Prepared:
 
     @property
     def task(self) -> TaskKind:
-        """Return `translation` or `classification`."""
+        """Return the kind of task."""
         return task_kind(str(self.manifest["task"]))
 
     @property
@@ -86,12 +92,18 @@ class Prepared:
         return np.asarray(self._array(split, "labels", None))
 
     def references(self, split: str) -> list[str]:
-        """Return the target side of a split as it was written, for scoring; training has none."""
+        """Return the target side of a split as text, for scoring; training has none."""
         return list(self._references(split)["texts"])
 
     def reference_tokens(self, split: str) -> list[list[str]]:
-        """Return the target side of a split as tokens, rare ones too, for scoring over the model's own tokens."""
+        """Return the target side of a split as tokens, rare ones included, for scoring over the model's own tokens."""
         return list(self._references(split)["tokens"])
+
+    def sizes(self, split: str) -> dict[str, int]:
+        """Return the number of lines, words and bytes of a running text."""
+        self._array_name(split, None)
+        content: dict[str, int] = json.loads((self.path / f"{split}.text.sizes.json").read_text("utf-8"))
+        return content
 
     def _references(self, split: str) -> dict[str, Any]:
         self._array_name(split, None)
@@ -114,10 +126,10 @@ class Prepared:
 
 
 def open_prepared(path: Path) -> Prepared:
-    """Return a prepared task; an error where the folder is none, or of another version."""
+    """Return a prepared task; a folder that is none, or of another version, is an error."""
     manifest = path / "manifest.json"
     if not manifest.is_file():
-        raise EmbinitError(f"{path} is no prepared task: it has no manifest.json")
+        raise EmbinitError(f"{path} is not a prepared task: it has no manifest.json")
     try:
         content: dict[str, Any] = json.loads(manifest.read_text("utf-8"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A corpus and tokenizers made into a prepared task."""
+"""Prepare a task: tokenize a corpus, build its vocabularies, and write packed token ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,29 +20,35 @@ from embinit.prepared.folder import VERSION, Prepared, open_prepared
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
-from embinit.types import Vocabulary
+from embinit.types import TEXT_TASKS, TaskKind, Vocabulary
 
-#: Called with (what is being done, sentences done, sentences in all).
+#: Called with the name of the part, the number of sentences that are done, and their total.
 Progress = Callable[[str, int, int], None]
 
 _UNKNOWN = SPECIALS.index("<unk>")
 _END = "<eos>"
+#: The token that a masked language model reads in place of a masked one; the fifth of its vocabulary.
+MASK = "<mask>"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides what a prepared task holds, beside its source files."""
+    """Everything that decides the contents of a prepared task, beside its source files."""
 
     name: str
-    #: one a side: `spacy:de`, `whitespace`, or a tokenizer's file or folder
+    #: one for each side: `spacy:de`, `whitespace`, `characters`, `bytes`, or a tokenizer's file or folder
     tokenizers: tuple[str, ...]
     lower: bool
     min_count: int
     languages: tuple[str, ...]
-    #: training rows that are kept, drawn once by a fixed stream; the fewer are among the more. None: all
+    #: number of training rows to keep; None: all. A fixed stream draws them, so that a smaller sample is part of a larger
+    #: one. Of running text the first lines are kept.
     rows: int | None = None
-    #: tokens after which a sentence is cut (each of a pair), references aside; None: never
+    #: number of tokens after which a sentence is cut (each of a pair, but no reference); None: never
     longest: int | None = None
+    #: running text: `line` ends every line with <eos>, `blank` joins lines and ends each document at blank lines; None for
+    #: other tasks
+    boundary: Literal["line", "blank"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("rows", "longest"):
@@ -54,12 +60,18 @@ class Settings:
 def prepare(
     corpus: Corpus, settings: Settings, out: Path, progress: Progress = lambda *_: None
 ) -> tuple[Prepared, bool]:
-    """Return the prepared task under `out`, and whether it was made now; the same settings and files are done once."""
+    """Return the prepared task under `out`, and whether it is new; the same settings and files are prepared once."""
     if "train" not in corpus.splits:
-        raise EmbinitError(f"{corpus.name} has no training split here, and the vocabulary comes from that alone")
+        raise EmbinitError(f"{corpus.name} has no training split here, and the vocabulary is built from that alone")
     sources = _sources(corpus)
-    corpus, left_out = _drawn(corpus, settings.rows)
-    path = out / _folder_name(settings, sources)
+    if corpus.task in TEXT_TASKS:
+        if settings.longest is not None:
+            raise EmbinitError(f"{corpus.name} is running text, whose lines are never cut; leave `longest` out")
+        settings = replace(settings, boundary=settings.boundary or "line")
+    elif settings.boundary is not None:
+        raise EmbinitError(f"{corpus.name} is no running text, so it has no boundary {settings.boundary!r}")
+    corpus, left_out = _reduced(corpus, settings)
+    path = out / _folder_name(settings, sources, corpus.task)
     if (path / "manifest.json").is_file():
         return open_prepared(path), False
     sides = ("source", "target") if corpus.task == "translation" else ("text",)
@@ -97,14 +109,14 @@ def prepare(
 
 
 class _Work:
-    """Tokenizes each text once: training tokens are kept between counting and writing."""
+    """Tokenizes each text once: keeps the training tokens between counting and writing."""
 
     def __init__(self, corpus: Corpus, settings: Settings, tokenize: dict[str, Tokenizer], progress: Progress) -> None:
         self._corpus, self._settings, self._tokenize, self._progress = corpus, settings, tokenize, progress
         self._total = sum(len(rows) * len(rows.texts) for rows in corpus.splits.values())
         self._done = 0
         self._train: dict[str, list[list[str]]] = {}
-        #: (split, side) -> sentences that were cut
+        #: (split, side) -> the number of sentences that were cut
         self._cut: Counter[tuple[str, str]] = Counter()
 
     def _tokens(self, split: str, side: str) -> Iterator[list[str]]:
@@ -134,19 +146,22 @@ class _Work:
                 yield tokens
 
     def vocabulary(self, side: str) -> Vocabulary:
-        """Return specials, then the tokens of the training side that are frequent enough, commonest first."""
+        """Return special tokens, then the tokens of the training side that are frequent enough, most frequent first."""
         self._train[side] = list(self._tokens("train", side))
         counts = Counter(token for tokens in self._train[side] for token in tokens)
-        seen = {special: counts.pop(special, 0) for special in SPECIALS}
+        specials = (*SPECIALS, MASK) if self._corpus.task == "masked_language_model" else SPECIALS
+        if self._corpus.task in TEXT_TASKS:
+            counts[_END] = len(self._train[side])  # every line ends with one
+        seen = {special: counts.pop(special, 0) for special in specials}
         least = self._settings.min_count
         kept = sorted((token for token, count in counts.items() if count >= least), key=lambda t: (-counts[t], t))
         if not kept:
             raise EmbinitError(f"{self._corpus.name}: no token of the {side} side is seen {least} times or more")
-        numbers = [seen[special] for special in SPECIALS] + [counts[token] for token in kept]
-        return Vocabulary((*SPECIALS, *kept), np.array(numbers, dtype=np.int64), frozenset(SPECIALS))
+        numbers = [seen[special] for special in specials] + [counts[token] for token in kept]
+        return Vocabulary((*specials, *kept), np.array(numbers, dtype=np.int64), frozenset(specials))
 
     def write(self, folder: Path, split: str, side: str, vocabulary: Vocabulary) -> dict[str, int]:
-        """Write one side of a split, and return what was counted."""
+        """Write one side of a split, and return its counts."""
         rows = self._train.pop(side) if split == "train" else list(self._tokens(split, side))
         index = vocabulary.index
         numbers = [np.array([index.get(token, _UNKNOWN) for token in tokens], dtype=np.int64) for tokens in rows]
@@ -159,6 +174,8 @@ class _Work:
             texts = self._corpus.splits[split].texts[1]
             references = {"texts": texts, "tokens": self._whole(texts) if self._cut[split, side] else rows}
             _write_json(folder / f"{split}.references.json", references)
+        if self._corpus.task in TEXT_TASKS:
+            _write_json(folder / f"{split}.{side}.sizes.json", _sizes(self._corpus.splits[split].texts[0]))
         self._write_rest(folder, split, side, vocabulary)
         unknown = int((ids == _UNKNOWN).sum())
         return {
@@ -183,21 +200,48 @@ class _Work:
             _write_json(folder / f"{side}.vocabulary.json", content)
 
 
-def _drawn(corpus: Corpus, rows: int | None) -> tuple[Corpus, int]:
-    """Return the corpus with so many training rows, in their order, and how many were left out."""
-    train = corpus.splits["train"]
-    if rows is None or rows >= len(train):
-        return corpus, 0
-    chosen = np.sort(stream(0, "training rows").permutation(len(train))[:rows])
-    texts = tuple([side[i] for i in chosen.tolist()] for side in train.texts)
-    kept = Split(texts, None if train.labels is None else train.labels[chosen], train.reading)
-    return replace(corpus, splits={**corpus.splits, "train": kept}), len(train) - rows
+def _reduced(corpus: Corpus, settings: Settings) -> tuple[Corpus, int]:
+    """Return the corpus with the training rows that are kept and its documents joined, and the number of rows left out."""
+    train, rows = corpus.splits["train"], settings.rows
+    left_out = 0
+    if rows is not None and rows < len(train):
+        left_out = len(train) - rows
+        text = corpus.task in TEXT_TASKS
+        chosen = np.arange(rows) if text else np.sort(stream(0, "training rows").permutation(len(train))[:rows])
+        texts = tuple([side[i] for i in chosen.tolist()] for side in train.texts)
+        kept = Split(texts, None if train.labels is None else train.labels[chosen], train.reading)
+        corpus = replace(corpus, splits={**corpus.splits, "train": kept})
+    if settings.boundary == "blank":
+        joined = {name: replace(part, texts=(_documents(part.texts[0]),)) for name, part in corpus.splits.items()}
+        corpus = replace(corpus, splits=joined)
+    return corpus, left_out
+
+
+def _documents(rows: Sequence[str]) -> list[str]:
+    """Return the documents of a text, whose lines are joined by spaces; blank lines stand between documents."""
+    documents: list[list[str]] = [[]]
+    for row in rows:
+        if row.strip():
+            documents[-1].append(row.strip())
+        elif documents[-1]:
+            documents.append([])
+    return [" ".join(document) for document in documents if document]
+
+
+def _sizes(rows: Sequence[str]) -> dict[str, int]:
+    """Return the number of lines, of words and of bytes of a text; each line's end counts as a word and as a byte.
+
+    WikiText's published perplexities count the ends of lines so.
+    """
+    words = sum(len(row.split()) for row in rows) + len(rows)
+    return {"lines": len(rows), "words": words, "bytes": sum(len(row.encode()) for row in rows) + len(rows)}
 
 
 def _notes(settings: Settings, counted: dict[str, dict[str, dict[str, int]]], there: int, left_out: int) -> list[str]:
-    """Return in words which training rows were left out and which sentences were cut."""
-    notes = [f"train: {settings.rows:,} rows were drawn, {left_out:,} left out"] if left_out else []
-    if settings.rows is not None and settings.rows > there:
+    """Return a sentence for the training rows that were left out, and for each side whose sentences were cut."""
+    how = "drawn" if settings.boundary is None else "kept, the first"
+    notes = [f"train: {settings.rows:,} rows were {how}, {left_out:,} left out"] if left_out else []
+    if settings.rows is not None and settings.rows > there and not left_out:
         notes.append(f"train: {settings.rows:,} rows were asked for, there are {there:,}")
     cut = {(split, side): count["cut"] for split, sides in counted.items() for side, count in sides.items()}
     notes += [
@@ -213,7 +257,7 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 def _sources(corpus: Corpus) -> list[dict[str, Any]]:
-    """Return the files that were read, by name, with their checksums; a generated corpus has its own in the name."""
+    """Return the files that were read with their checksums; a generated corpus has its settings in the name."""
     files = sorted({name for rows in corpus.splits.values() for name in rows.reading.files})
     listed = []
     for name in files:
@@ -227,11 +271,13 @@ def _sources(corpus: Corpus) -> list[dict[str, Any]]:
     return listed
 
 
-def _folder_name(settings: Settings, sources: list[dict[str, Any]]) -> str:
-    """Return a name that a person knows and that differs whenever settings, tokenizers' files or sources do."""
+def _folder_name(settings: Settings, sources: list[dict[str, Any]], task: TaskKind) -> str:
+    """Return a readable name that differs whenever settings, tokenizers' files or sources do."""
     tokenizers = [_tokenizer_digest(spec) for spec in settings.tokenizers]
-    # The version stands for what is not in a file: rules of tokenizers, the grammar of generated captions.
+    # The version stands for everything outside files: rules of tokenizers, the grammar of generated captions.
     chosen = {key: value for key, value in asdict(settings).items() if value is not None}
+    if task in TEXT_TASKS:
+        chosen["task"] = task  # the same text serves both, with and without <mask>
     content = json.dumps([VERSION, embinit.__version__, chosen, tokenizers, sources], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     kind = Path(settings.tokenizers[0]).name.removesuffix(".json").partition(":")[0]

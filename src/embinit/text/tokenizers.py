@@ -1,4 +1,4 @@
-"""Tokenizers by name: white space, spaCy's rules, a Hugging Face tokenizer or a SentencePiece model."""
+"""Tokenizers by name: white space, characters, bytes, spaCy's rules, a Hugging Face tokenizer, a SentencePiece model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
 from embinit.hub import NoSuchFile, download, is_id
+from embinit.text.markers import to_byte_level
 from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_json_object
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
@@ -19,12 +20,13 @@ _BATCH = 1000
 
 
 def tokenizer(spec: str, more_names: Sequence[str] = ()) -> Tokenizer:
-    """Return a function from lines to token lists: `whitespace`, `spacy:en`, or a tokenizer's file, folder or hub id.
+    """Return a function from lines to token lists.
 
-    An error message lists `more_names`, the names that the caller accepts besides these.
+    The name is `whitespace`, `characters`, `bytes`, `spacy:en`, or a tokenizer's file, folder or hub id. Bytes are spelled
+    as GPT-2 spells them. An error message lists `more_names`, the names that the caller accepts besides these.
     """
-    if spec == "whitespace":
-        return _whitespace
+    if spec in _SPLITS:
+        return _SPLITS[spec]
     if spec == "spacy":
         raise EmbinitError("the tokenizer spacy needs a language, for example spacy:en or spacy:de")
     if spec.startswith("spacy:"):
@@ -37,12 +39,23 @@ def tokenizer(spec: str, more_names: Sequence[str] = ()) -> Tokenizer:
         return _subwords(_from_hub(repository, revision or None))
     if path.name != spec:
         raise EmbinitError(f"there is no tokenizer file or folder {spec}")
-    names = (*more_names, "whitespace", "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+    names = (*more_names, *_SPLITS, "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
 def _whitespace(lines: Iterable[str]) -> Iterator[list[str]]:
     return (line.split() for line in lines)
+
+
+def _characters(lines: Iterable[str]) -> Iterator[list[str]]:
+    return (list(line) for line in lines)
+
+
+def _bytes(lines: Iterable[str]) -> Iterator[list[str]]:
+    return (list(to_byte_level(line)) for line in lines)
+
+
+_SPLITS: dict[str, Tokenizer] = {"whitespace": _whitespace, "characters": _characters, "bytes": _bytes}
 
 
 def _spacy(language: str) -> Tokenizer:
