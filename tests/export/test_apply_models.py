@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 import embinit
 from embinit.errors import EmbinitError
 from embinit.export import models
+from embinit.export import resize as resize_and_verify
 from embinit.export.models import apply
 from embinit.types import Embeddings, Origin
 
@@ -401,17 +402,17 @@ def test_a_folder_that_transformers_cannot_load_is_an_error(config: str, tmp_pat
 def test_rows_that_do_not_come_back_are_noticed_and_nothing_is_left(
     resize: bool, family: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = models._load
+    real = resize_and_verify.load_model
 
-    def damaged(library: Any, folder: Path) -> Any:
-        loaded, missing = real(library, folder)
+    def damaged(folder: Path) -> Any:
+        loaded, missing = real(folder)
         if folder != model:
             with torch.no_grad():
                 loaded.get_input_embeddings().weight[6, 2] += 1e-3
         return loaded, missing
 
-    monkeypatch.setattr(models, "_load", damaged)
-    with pytest.raises(EmbinitError, match="loaded again differs from the one that was put in"):
+    monkeypatch.setattr(resize_and_verify, "load_model", damaged)
+    with pytest.raises(EmbinitError, match="loaded again differ from those that were put in"):
         apply(vectors(SMALLER), model, tmp_path / "out", resize=resize)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 

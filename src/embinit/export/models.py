@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embinit.errors import EmbinitError, require
-from embinit.files import replacing_folder
+from embinit.export.resize import (
+    TokenLayers,
+    is_tied,
+    load_model,
+    renumber,
+    save_verified,
+    set_token_layers,
+    token_layers,
+)
 from embinit.sources.load import load
 from embinit.text.markers import looks_special
 from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
@@ -20,20 +27,6 @@ from embinit.types import Embeddings, Matrix, check_matrix
 
 if TYPE_CHECKING:
     import torch
-
-#: Endings of files that are copied with a model; they hold neither weights nor code.
-_SMALL = (".json", ".txt", ".model", ".spm", ".jinja", ".md")
-_TOKENIZER_FILES = (
-    *FOLDER_FILES,
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "merges.txt",
-    "source.spm",
-    "target.spm",
-    "chat_template.jinja",
-)
-_TOKEN_ID = "_token_id"
 
 
 @dataclass(frozen=True)
@@ -125,14 +118,14 @@ def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Pat
     EmbinitError
         If the model cannot be loaded, the dimensions differ, or no token matches.
     """
-    transformers = require("transformers", "train", "putting a matrix into a model")
+    require("transformers", "train", "putting a matrix into a model")
     require("torch", "train", "putting a matrix into a model")
     embeddings, model, out = load(embeddings), Path(model), Path(out)
     if not (model / "config.json").is_file():
         raise EmbinitError(f"{model} is no model folder: it has no config.json")
     if out.resolve() == model.resolve():
         raise EmbinitError(f"{out} is the model itself; give another folder")
-    loaded, missing = _load(transformers, model)
+    loaded, missing = load_model(model)
     layer = loaded.get_input_embeddings()
     if int(layer.weight.shape[1]) != embeddings.dim:
         raise EmbinitError(
@@ -146,27 +139,23 @@ def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Pat
             f"no token of the matrix is in {model}, so no row would change (special tokens keep their rows); see --resize"
         )
     if resize:
-        _renumber(loaded, table.tokens, embeddings)
+        renumber(loaded, _new_ids(table.tokens, embeddings))
     expected = _fill(loaded, plan, embeddings, resize)
-    with replacing_folder(out) as folder:
-        _save(transformers, loaded, folder)
-        _carry_over(model, folder, tokenizer=not resize)
+    rows = len(expected.inputs)
+
+    def write_tokens(folder: Path) -> None:
         if resize:
             (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
-        reloaded, _ = _load(transformers, folder)
-        if not _same(reloaded.get_input_embeddings().weight, expected):
-            raise EmbinitError(
-                f"{model}: the embedding that was saved and loaded again differs from the one that was put in"
-            )
-        tied = _is_tied(reloaded)
+
+    save_verified(loaded, expected, out, source=model, keep_tokenizer=not resize, finish=write_tokens)
     return Applied(
-        rows=len(expected),
+        rows=rows,
         dim=embeddings.dim,
         replaced=len(plan.into),
         specials_kept=plan.specials_kept,
-        others_kept=0 if resize else len(expected) - len(plan.into) - plan.specials_kept,
+        others_kept=0 if resize else rows - len(plan.into) - plan.specials_kept,
         unused=plan.unused,
-        tied=tied,
+        tied=is_tied(loaded),
         resized=resize,
         missing=missing,
     )
@@ -198,47 +187,35 @@ def _plan(embeddings: Embeddings, table: TokenTable, rows: int, resize: bool) ->
     return _Plan([i for i, _ in plain], [j for _, j in plain], [], [], len(special), len(embeddings) - len(shared))
 
 
-def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> Any:
-    """Put the rows in and return the expected contents of the layer."""
+def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> TokenLayers:
+    """Put the rows into the model and return the contents that its token layers should have."""
     import torch
 
     values = torch.from_numpy(np.ascontiguousarray(embeddings.vectors))
-    old = loaded.get_input_embeddings().weight.detach().clone()
-    outputs = [part.detach().clone() for part in _outputs(loaded)]
+    old = token_layers(loaded)
+    inputs, outputs = old.inputs, old.outputs
     if resize:
-        loaded.resize_token_embeddings(len(embeddings), mean_resizing=False)
-    weight = loaded.get_input_embeddings().weight
-    with torch.no_grad():
-        weight[plan.kept_into] = old[plan.kept_from]
-        weight[plan.into] = values[plan.source].to(weight.dtype)
-        expected = weight.detach().clone()
-        if resize:
-            # transformers resizes by position: the output row of the old token 7 would go to the new token 7.
-            for new, old_rows in zip(_outputs(loaded), outputs, strict=True):
-                new[:] = old_rows.float().mean(dim=0).to(new.dtype)
-                new[plan.kept_into] = old_rows[plan.kept_from]
-    loaded.tie_weights()
-    return expected
+        inputs = old.inputs.new_zeros((len(embeddings), embeddings.dim))
+        inputs[plan.kept_into] = old.inputs[plan.kept_from]
+        # An output row that belongs to no old token gets the mean of the old rows.
+        means = [tensor.float().mean(dim=0, keepdim=True).to(tensor.dtype) for tensor in old.outputs]
+        outputs = tuple(mean.repeat(len(embeddings), *[1] * (mean.dim() - 1)) for mean in means)
+        for new, tensor in zip(outputs, old.outputs, strict=True):
+            new[plan.kept_into] = tensor[plan.kept_from]
+    inputs[plan.into] = values[plan.source].to(inputs.device, inputs.dtype)
+    layers = TokenLayers(inputs, outputs)
+    set_token_layers(loaded, layers)
+    return layers
 
 
-def _outputs(loaded: Any) -> list[Any]:
-    """Return the output tensors with an entry for each token: an untied weight, its bias, and Marian's (1, tokens) bias."""
-    head = loaded.get_output_embeddings()
-    tensors = [] if head is None or _is_tied(loaded) else [head.weight]
-    tensors += [] if getattr(head, "bias", None) is None else [head.bias]
-    logits = getattr(loaded, "final_logits_bias", None)
-    return tensors + ([] if logits is None else [logits[0]])
+def _new_ids(old_tokens: Sequence[str | None], embeddings: Embeddings) -> Callable[[int], int | None]:
+    """Return a function from a token's old id to its new one, None for a token that is gone."""
 
+    def new_id(old: int) -> int | None:
+        token = old_tokens[old] if 0 <= old < len(old_tokens) else None
+        return None if token is None else embeddings.index.get(token)
 
-def _renumber(loaded: Any, old_tokens: Sequence[str | None], embeddings: Embeddings) -> None:
-    """Set `pad_token_id` and similar settings to the same tokens' new ids, or to None for tokens that are gone."""
-    for config in (loaded.config, loaded.generation_config if loaded.can_generate() else None):
-        for name, value in {} if config is None else config.to_dict().items():
-            if name.endswith(_TOKEN_ID) and value is not None:
-                ids = value if isinstance(value, list) else [value]
-                tokens = [old_tokens[i] for i in ids if 0 <= i < len(old_tokens)]
-                new = [embeddings.index[token] for token in tokens if token in embeddings.index]
-                setattr(config, name, (new if isinstance(value, list) else new[0]) if new else None)
+    return new_id
 
 
 def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> TokenTable:
@@ -253,62 +230,3 @@ def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> Tok
         f"{model} has no tokenizer and {rows} rows, but the matrix has {len(embeddings)}; "
         f"give a matrix of {rows} rows, or --resize"
     )
-
-
-def _load(transformers: Any, folder: Path) -> tuple[Any, int]:
-    """Return the model, of the class that its config names, and the number of tensors that its folder lacks."""
-    try:
-        with _quiet(transformers):
-            config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
-            names = [name for name in config.architectures or [] if hasattr(transformers, name)]
-            kind = getattr(transformers, names[0]) if names else transformers.AutoModel
-            loaded, report = kind.from_pretrained(folder, output_loading_info=True)
-    except Exception as error:  # transformers raises errors of many libraries
-        raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
-    return loaded, len(report["missing_keys"])
-
-
-def _save(transformers: Any, loaded: Any, folder: Path) -> None:
-    try:
-        with _quiet(transformers):
-            loaded.save_pretrained(folder)
-    except Exception as error:  # on a full disk, safetensors raises an error of its own
-        raise EmbinitError(f"cannot write {folder.name}: {str(error).partition(chr(10))[0]}") from None
-
-
-@contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Silence transformers' log and progress bars."""
-    log = transformers.utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()
-
-
-def _is_tied(loaded: Any) -> bool:
-    head = loaded.get_output_embeddings()
-    return head is not None and head.weight.data_ptr() == loaded.get_input_embeddings().weight.data_ptr()
-
-
-def _same(weight: Any, expected: Any) -> bool:
-    import torch
-
-    return bool(torch.equal(weight.detach().cpu(), expected.cpu()))
-
-
-def _carry_over(model: Path, folder: Path, tokenizer: bool) -> None:
-    """Copy files that `save_pretrained` does not write: sentence-transformers' files, and the tokenizer if it still fits."""
-    for source in sorted(model.rglob("*")):
-        place = source.relative_to(model)
-        if not source.is_file() or source.suffix not in _SMALL or place.name.endswith(".index.json"):
-            continue
-        if (folder / place).exists() or (not tokenizer and place.name in _TOKENIZER_FILES):
-            continue
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_bytes(source.read_bytes())
