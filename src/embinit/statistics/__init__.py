@@ -1,5 +1,6 @@
 """Statistics: what scores over seeds can show, and what they cannot."""
 
+from embinit.statistics.clustered import Clustered, pool_blocks, pool_data_sets
 from embinit.statistics.comparison import Comparison, compare, holm
 from embinit.statistics.intervals import cell
 from embinit.statistics.mean_interval import MeanInterval
@@ -9,6 +10,7 @@ from embinit.statistics.power import detectable, floor_note, power_note, seeds_n
 from embinit.statistics.shares import wilson
 
 __all__ = [
+    "Clustered",
     "Comparison",
     "MeanInterval",
     "PairedBootstrap",
@@ -18,6 +20,8 @@ __all__ = [
     "floor_note",
     "holm",
     "paired_bootstrap",
+    "pool_blocks",
+    "pool_data_sets",
     "pooled",
     "power_note",
     "seeds_needed",

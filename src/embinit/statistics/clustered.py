@@ -1,0 +1,121 @@
+"""Mean differences over several blocks of one data set, and over several data sets, with the seed as the unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from embinit.errors import EmbinitError
+from embinit.statistics.student import t_quantile, two_sided
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """A pooled mean difference; error, interval and p are None if no spread between seeds can be estimated."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    #: standard error of the mean
+    error: float | None
+    #: degrees of freedom of the t interval
+    freedom: float
+    #: p of the t test, two-sided
+    p: float | None
+    #: distinct seeds, summed over the data sets
+    seeds: int
+    blocks: int
+
+
+def pool_blocks(blocks: Sequence[Mapping[int, float]], level: float = 0.95) -> Clustered:
+    """Return the mean over the blocks of one data set of their mean differences, with an interval clustered by seed.
+
+    Blocks of one data set share the evaluation examples and, seed by seed, the order of the data and the other
+    initial weights. They are not replications of each other: the seed is, and the number of blocks adds no degrees of
+    freedom.
+
+    Parameters
+    ----------
+    blocks
+        One mapping a block, from a seed to the difference (ours minus the baseline) at that seed.
+    level
+        Of the interval.
+
+    Returns
+    -------
+    Clustered
+        Each block weighs the same. The degrees of freedom are the fewest seeds of a block less one.
+
+    Raises
+    ------
+    EmbinitError
+        If there is no block, a block has no seed, or a difference is not finite.
+
+    Examples
+    --------
+    Two blocks that move together say no more than one of them:
+
+    >>> one, two = pool_blocks([{1: 0.0, 2: 1.0}]), pool_blocks([{1: 0.0, 2: 1.0}] * 2)
+    >>> one.error == two.error, two.freedom
+    (True, 1.0)
+    """
+    mean, variance, seeds = _variance(blocks)
+    freedom = min(len(block) for block in blocks) - 1
+    return _clustered(mean, variance, float(freedom), level, seeds, len(blocks))
+
+
+def pool_data_sets(sets: Sequence[Sequence[Mapping[int, float]]], level: float = 0.95) -> Clustered:
+    """Return the mean over data sets of their pooled differences; each data set weighs the same.
+
+    Data sets are taken as independent, because a seed gives other batches to each of them. The degrees of freedom are
+    Satterthwaite's. The interval speaks of further seeds on these data sets, not of further data sets.
+
+    >>> pool_data_sets([[{1: 1.0, 2: 2.0, 3: 3.0}], [{1: 3.0, 2: 4.0, 3: 5.0}]]).mean
+    3.0
+    """
+    if not sets:
+        raise EmbinitError("no data set to pool; one at least is needed")
+    parts = [_variance(blocks) for blocks in sets]
+    freedoms = [min(len(block) for block in blocks) - 1 for blocks in sets]
+    mean = math.fsum(part[0] for part in parts) / len(parts)
+    seeds, blocks = sum(part[2] for part in parts), sum(len(one) for one in sets)
+    if any(part[1] is None for part in parts):
+        return Clustered(mean, None, None, None, 0.0, None, seeds, blocks)
+    variances = [part[1] / len(parts) ** 2 for part in parts if part[1] is not None]
+    variance = math.fsum(variances)
+    squares = math.fsum(one**2 / freedom for one, freedom in zip(variances, freedoms, strict=True))
+    freedom = variance**2 / squares if squares > 0 else float(sum(freedoms))
+    return _clustered(mean, variance, freedom, level, seeds, blocks)
+
+
+def _variance(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float | None, int]:
+    """Return the mean over blocks, its variance clustered by seed, and the number of distinct seeds."""
+    if not blocks or not all(blocks):
+        raise EmbinitError("a block has no seed; every block needs one at least")
+    for block in blocks:
+        for seed, value in block.items():
+            if not math.isfinite(value):
+                raise EmbinitError(f"seed {seed}: difference {value}; leave out runs that diverged")
+    means = [math.fsum(block.values()) / len(block) for block in blocks]
+    seeds = sorted(set().union(*blocks))
+    mean = math.fsum(means) / len(means)
+    if min(len(block) for block in blocks) < 2:
+        return mean, None, len(seeds)
+    # How far each seed moves the pooled mean, over all of its blocks at once.
+    moves = [
+        math.fsum((block[seed] - center) / len(block) for block, center in zip(blocks, means, strict=True) if seed in block)
+        / len(blocks)
+        for seed in seeds
+    ]
+    return mean, math.fsum(move**2 for move in moves) * len(seeds) / (len(seeds) - 1), len(seeds)
+
+
+def _clustered(
+    mean: float, variance: float | None, freedom: float, level: float, seeds: int, blocks: int
+) -> Clustered:
+    if not variance:
+        return Clustered(mean, None, None, None, freedom, None, seeds, blocks)
+    error = math.sqrt(variance)
+    reach = t_quantile((1 + level) / 2, freedom) * error
+    return Clustered(mean, mean - reach, mean + reach, error, freedom, two_sided(mean / error, freedom), seeds, blocks)
