@@ -25,14 +25,14 @@ from embinit.reports.writers.completed import Shown, not_run, shown, trimmed
 from embinit.reports.writers.figures import figures, names, remove_others
 from embinit.reports.writers.markdown import details, sentence, table, text
 from embinit.reports.writers.tables import selection_table
-from research import advice, overview, setting_tables, versus_paper
+from research import advice, overview, setting_tables, travel_page, versus_paper
 from research.findings import Case, Claim, Finding, findings, holds, tallied
 from research.trials import Trial, trials
 
 #: Number of a block -> its pictures, as a page links them.
 Pictures = Mapping[int, Sequence[str]]
 #: Pages of the project's own evidence that are no experiment's.
-FINDINGS, VERSUS_PAPER, ADVICE = "findings.md", "versus_paper.md", "advice.md"
+FINDINGS, VERSUS_PAPER, ADVICE, TRAVEL = "findings.md", "versus_paper.md", "advice.md", "travel_rule.md"
 
 
 def main(words: Sequence[str]) -> None:
@@ -49,10 +49,14 @@ def main(words: Sequence[str]) -> None:
         axis_marks = marks(compacts)
         drawn = [path for summary in summaries for path in figures(summary, figure_folder, marks=axis_marks)]
         remove_others(figure_folder, drawn)
+        travel_page.figure(compacts, figure_folder / travel_page.FIGURE)
     diagnosed = trials(compacts)
     notes = [note for one in compacts if one.experiment.kind == "verdict" for note in one.experiment.notes]
     for path, page in _pages(summaries, folder, diagnosed, notes):
         _write(path, page)
+    rule = travel_page.page(compacts)
+    if rule:
+        _write(folder / TRAVEL, _page(rule))
     _write(out, short_document(summaries, diagnosed, os.path.relpath(folder, out.parent)))
 
 
@@ -100,6 +104,8 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
     pages = [f"[The paper's findings, claim by claim]({folder}/{FINDINGS})"]
     pages += [f"[Our numbers beside the paper's]({folder}/{VERSUS_PAPER})"]
     pages += [f"[The advice of `embinit inspect`, judged]({folder}/{ADVICE})"] if diagnosed else []
+    if any(summary.name == travel_page.EXPERIMENT for summary in ordered):
+        pages.append(f"[How fast pre-trained rows should learn]({folder}/{TRAVEL})")
     rows = tuple(
         (
             Cell(f"[{summary.title}]({folder}/{page_name(summary)})"),

@@ -1,0 +1,102 @@
+"""The power of the registered test, simulated from the σ between seeds of the runs that there are."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embinit.seeds import stream
+from embinit.statistics.student import t_quantile
+
+_REPEATS = 4000
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of the registered test."""
+
+    name: str
+    blocks: int
+    seeds: int
+    #: of one block's paired difference between seeds, in points
+    std: float
+    #: where that σ comes from
+    source: str
+
+
+@dataclass(frozen=True)
+class Design:
+    """One of the registered tests."""
+
+    name: str
+    #: correlation of two blocks' differences at one seed
+    correlation: float
+    #: how far below zero a difference may lie and still count as no loss, in points
+    margin: float
+    effects: tuple[float, ...]
+    sets: tuple[DataSet, ...]
+
+
+@cache
+def designs() -> tuple[Design, ...]:
+    """Return the designs of registered.toml."""
+    content: dict[str, Any] = tomllib.loads(Path(__file__).with_name("registered.toml").read_text("utf-8"))
+    return tuple(
+        Design(
+            name=one["name"],
+            correlation=float(content["correlation"]),
+            margin=float(content["margin"]),
+            effects=tuple(float(effect) for effect in content["effects"]),
+            sets=tuple(DataSet(**known) for known in one["set"]),
+        )
+        for one in content["design"]
+    )
+
+
+def standard_error(design: Design) -> float:
+    """Return the expected standard error of the mean over data sets.
+
+    >>> one = DataSet("a", blocks=1, seeds=4, std=1.0, source="")
+    >>> standard_error(Design("", 0.5, 0.3, (), (one,)))
+    0.5
+    """
+    return math.sqrt(math.fsum(_variance(one, design.correlation) / one.seeds for one in design.sets)) / len(
+        design.sets
+    )
+
+
+def power(design: Design, effect: float, bound: float = 0.0) -> float:
+    """Return how often the pooled 95 % interval lies above a bound if every data set has this true difference."""
+    rng = stream(0, f"power of {design.name} at {effect} over {bound}")
+    means, variances, freedoms = [], [], []
+    for one in design.sets:
+        values = rng.normal(effect, math.sqrt(_variance(one, design.correlation)), (_REPEATS, one.seeds))
+        means.append(values.mean(axis=1))
+        variances.append(values.var(axis=1, ddof=1) / one.seeds / len(design.sets) ** 2)
+        freedoms.append(one.seeds - 1)
+    mean, variance = np.mean(means, axis=0), np.sum(variances, axis=0)
+    squares = sum(part**2 / freedom for part, freedom in zip(variances, freedoms, strict=True))
+    reach = np.array([t_quantile(0.975, round(float(freedom), 1)) for freedom in variance**2 / squares])
+    return float((mean - reach * np.sqrt(variance) > bound).mean())
+
+
+def powers(design: Design) -> Mapping[float, tuple[float, float]]:
+    """Return effect -> the power to show a gain, and to show that there is no loss beyond the margin."""
+    return {effect: (power(design, effect), power(design, effect, -design.margin)) for effect in design.effects}
+
+
+def _variance(one: DataSet, correlation: float) -> float:
+    """Return the variance between seeds of the mean over a data set's blocks."""
+    return one.std**2 * (1 + (one.blocks - 1) * correlation) / one.blocks
+
+
+def sets_of(found: Sequence[Design]) -> tuple[DataSet, ...]:
+    """Return the data sets of several designs."""
+    return tuple(one for design in found for one in design.sets)

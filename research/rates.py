@@ -1,0 +1,133 @@
+"""Standardized rows at a tenth of the rate against their comparators, in all results: paired by seed, pooled by data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from embinit.experiments.runs.result import Result
+from embinit.experiments.spec import Side, Spec
+from embinit.reports.metrics import metric
+from embinit.reports.results_file import Compact
+from embinit.statistics import Clustered, pool_blocks
+
+SLOW = 0.1
+#: Settings that slow rows: all of them, or those that the source has.
+MECHANISMS = {"embedding_rate": "all rows at a tenth", "found_rate": "the source's rows at a tenth"}
+#: What standardized slow rows are compared with, as (recipe, whether slow).
+COMPARATORS = {
+    "random rows": ("xavier", False),
+    "standardized rows at the full rate": ("pretrained_xavier", False),
+    "raw rows": ("pretrained", False),
+    "random rows at a tenth": ("xavier", True),
+    "raw rows at a tenth": ("pretrained", True),
+}
+_OURS = ("pretrained_xavier", True)
+_Start = tuple[str, bool]
+
+
+@dataclass
+class Field:
+    """The runs of one setting and source: start -> seed -> score, in BLEU or percent."""
+
+    data: str
+    name: str
+    mechanism: str
+    scores: dict[_Start, dict[int, float]] = field(default_factory=dict)
+
+    def differences(self, comparator: str) -> dict[int, float]:
+        """Return ours minus a comparator at each seed that both have."""
+        ours, theirs = self.scores.get(_OURS, {}), self.scores.get(COMPARATORS[comparator], {})
+        return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
+
+
+def fields(compacts: Iterable[Compact]) -> tuple[Field, ...]:
+    """Return every setting in which standardized rows were run at a tenth of the rate, with the other starts run in it."""
+    runs: dict[str, tuple[str, str, str, Result]] = {}
+    for compact in compacts:
+        if compact.experiment.kind != "training":
+            continue
+        for block in compact.experiment.blocks:
+            for planned in block.runs:
+                result = compact.results.get(planned.spec.key)
+                if result is not None and not result.diverged:
+                    runs.setdefault(planned.spec.key, (block.name, block.score, block.split, result))
+    made: list[Field] = []
+    for mechanism in MECHANISMS:
+        made += _fields(list(runs.values()), mechanism)
+    return tuple(sorted(made, key=lambda one: (one.mechanism, one.data, one.name)))
+
+
+def pooled(found: Sequence[Field], comparator: str) -> dict[str, Clustered]:
+    """Return data set -> the pooled difference to a comparator over its settings, clustered by seed."""
+    by_data: dict[str, list[dict[int, float]]] = {}
+    for one in found:
+        differences = one.differences(comparator)
+        if len(differences) > 1:
+            by_data.setdefault(one.data, []).append(differences)
+    return {data: pool_blocks(blocks) for data, blocks in by_data.items()}
+
+
+def seed_std(found: Sequence[Field], comparator: str) -> dict[str, float]:
+    """Return data set -> σ of one setting's paired difference between seeds, pooled over its settings."""
+    squares: dict[str, list[float]] = {}
+    freedom: dict[str, int] = {}
+    for one in found:
+        values = list(one.differences(comparator).values())
+        if len(values) > 1:
+            mean = math.fsum(values) / len(values)
+            squares.setdefault(one.data, []).append(math.fsum((value - mean) ** 2 for value in values))
+            freedom[one.data] = freedom.get(one.data, 0) + len(values) - 1
+    return {data: math.sqrt(math.fsum(listed) / freedom[data]) for data, listed in squares.items()}
+
+
+def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> list[Field]:
+    sourced: dict[tuple[str, tuple[str, ...]], Field] = {}
+    random: dict[str, dict[_Start, dict[int, float]]] = {}
+    for name, score, split, result in runs:
+        spec = result.spec
+        slow = _slow(spec, mechanism)
+        value = result.scores.get(split, {}).get(score)
+        if slow is None or value is None:
+            continue
+        recipes = {side.recipe for _, side in spec.sides}
+        recipe = next(iter(recipes))
+        if len(recipes) > 1 or recipe not in {known for known, _ in COMPARATORS.values()}:
+            continue
+        setting, sources = _setting(spec), tuple(side.rows or side.source for _, side in spec.sides)
+        scaled = value * (1 if metric(score, split).unit == "BLEU" else 100)
+        if any(sources):
+            one = sourced.setdefault((setting, sources), Field(spec.task.name, name, mechanism))
+            one.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
+        else:
+            random.setdefault(setting, {}).setdefault((recipe, slow), {})[spec.seed] = scaled
+    for (setting, _), one in sourced.items():
+        one.scores |= random.get(setting, {})
+    return [one for one in sourced.values() if _OURS in one.scores and len(one.scores) > 1]
+
+
+def _slow(spec: Spec, mechanism: str) -> bool | None:
+    """Return whether rows are slow by a mechanism; None where another mechanism or rate is at work."""
+    training = dict(spec.training)
+    rates = {name: float(training.get(name, 1.0)) for name in MECHANISMS}
+    random = not any(side.source for _, side in spec.sides)
+    own = "embedding_rate" if random else mechanism
+    if any(rate != 1 for name, rate in rates.items() if name != own) or rates[own] not in (1.0, SLOW):
+        return None
+    return rates[own] == SLOW
+
+
+def _setting(spec: Spec) -> str:
+    """Return what a run has beside its seed, its rows and their rate."""
+    nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
+    training = tuple(pair for pair in spec.training if pair[0] not in MECHANISMS)
+    return replace(spec, sides=nothing, seed=0, training=training).key
+
+
+def named(found: Sequence[Field]) -> Mapping[str, tuple[str, ...]]:
+    """Return data set -> the names of its settings."""
+    names: dict[str, list[str]] = {}
+    for one in found:
+        names.setdefault(one.data, []).append(one.name)
+    return {data: tuple(listed) for data, listed in names.items()}

@@ -1,0 +1,131 @@
+"""The rate of pre-trained rows: rules are judged by regret, on lengths of training that one run yields, out of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import EmbinitError
+from embinit.experiments.experiment import Block, Planned
+from embinit.experiments.runs.result import Result
+from embinit.reports.results_file import Compact
+from embinit.statistics import pool_blocks
+from research import power, rates, travel_page
+from research.travel import RULES, Length, Rule, cost_of_random, factor, judge, lengths, standardized
+from tests.reports import made
+
+#: Rate of the rows -> BLEU after each epoch; the slower, the later and the higher.
+CURVES = {0.1: (10.0, 20.0, 30.0, 40.0), 1.0: (20.0, 30.0, 35.0, 35.0)}
+RANDOM = (15.0, 25.0, 24.0, 23.0)
+TENTH = next(rule for rule in RULES if rule.fixed == 0.1)
+FULL = next(rule for rule in RULES if rule.fixed == 1.0)
+
+
+def run(recipe: str, rate: float, seed: int, curve: tuple[float, ...], **training: float) -> tuple[Planned, Result]:
+    settings = {"batch": 2900, "epochs": len(curve), **({} if rate == 1 else {"found_rate": rate}), **training}
+    spec = made.spec(recipe, seed, **settings)
+    history: list[dict[str, float | None]] = [{"valid loss": 5 - score / 10, "bleu": score} for score in curve]
+    result = replace(made.result(spec, curve[-1] + seed), history=history, best_epoch=curve.index(max(curve)) + 1)
+    return Planned(spec, (("recipe", recipe),)), result
+
+
+def compact() -> Compact:
+    pairs = [run("xavier", 1.0, seed, RANDOM) for seed in (1, 2)]
+    pairs += [run("pretrained_xavier", rate, seed, curve) for rate, curve in CURVES.items() for seed in (1, 2)]
+    pairs += [run("xavier", 1.0, seed, RANDOM, embedding_rate=0.1) for seed in (1, 2)]
+    block = Block("Multi30k, made", tuple(planned for planned, _ in pairs), "bleu", "test")
+    asked = made.experiment(block, name="travel")
+    return Compact(asked, {planned.spec.key: result for planned, result in pairs})
+
+
+def length(
+    data: str = "a", epochs: int = 10, scores: Mapping[float, float] | None = None, random: float = 0.0
+) -> Length:
+    known = scores or {0.01: 1.0, 0.1: 3.0, 1.0: 2.0}
+    return Length(data, data, data == "mt", "pretrained_xavier", epochs, 100 * epochs, 1e-4, 0.01, known, random, True)
+
+
+def test_the_first_epochs_of_a_run_are_a_shorter_training() -> None:
+    found = lengths(compact())
+    by_epochs = {one.epochs: one for one in found}
+    assert sorted(by_epochs) == [2, 4]
+    assert by_epochs[2].scores == {0.1: 20.0, 1.0: 30.0}
+    assert by_epochs[4].scores == {0.1: 40.0, 1.0: 35.0}
+    assert (by_epochs[2].best, by_epochs[4].best) == (1.0, 0.1)
+    assert by_epochs[4].random == 25.0
+    # Random rows are best after two epochs, so that three are enough.
+    assert [one.epochs for one in standardized(found)] == [4]
+    assert [one.epochs for one in standardized(found, finished=False)] == [2]
+    assert by_epochs[4].steps == 40
+    assert by_epochs[4].travel(0.1) == pytest.approx(0.1 * 2e-4 * 40 / by_epochs[4].std)
+
+
+def test_a_missing_run_is_an_error_and_not_left_out() -> None:
+    found = compact()
+    first = found.experiment.blocks[0].runs[0].spec.key
+    with pytest.raises(EmbinitError, match=first):
+        lengths(Compact(found.experiment, {key: one for key, one in found.results.items() if key != first}))
+
+
+def test_regret_is_the_distance_to_the_best_of_all_rates_and_of_random_rows() -> None:
+    one = length()
+    assert one.regret(one.score(0.1)) == 0
+    assert one.regret(one.score(0.01)) == 2
+    assert one.score(10**-1.5) == pytest.approx(2.0)
+    assert one.score(1e-9) == 1.0
+    assert length(random=5.0).regret(3.0) == 2
+    assert cost_of_random([length(random=1.0), length("b", random=3.0)]).mean == pytest.approx(1.0)
+
+
+def test_a_rule_is_fitted_where_its_optimum_lies_and_never_goes_above_the_full_rate() -> None:
+    steps = next(rule for rule in RULES if rule.name == "c / steps")
+    # The best rate is 100 / steps.
+    found = [length("a", 10), length("b", 100, {0.001: 1.0, 0.01: 3.0, 0.1: 1.0})]
+    verdict = judge(steps, found)
+    assert verdict.constants[False] == pytest.approx(100)
+    assert verdict.fitted.worst == pytest.approx(0, abs=1e-9)
+    assert verdict.left_out.worst == pytest.approx(0, abs=1e-9)
+    assert judge(TENTH, found).fitted.worst == 2
+    assert factor(steps, length(epochs=1), {False: 1e6}) == 1.0
+
+
+def test_a_data_set_that_is_left_out_has_no_part_in_the_constant_that_is_judged_on_it() -> None:
+    constant = Rule("constant", lambda _, value: value)
+    found = [length("a", scores={0.01: 0.0, 0.1: 9.0, 1.0: 0.0}), length("b", scores={0.01: 0.0, 0.1: 0.0, 1.0: 9.0})]
+    by_data = judge(constant, found).by_data
+    assert (by_data["a"].worst, by_data["b"].worst) == (pytest.approx(9.0), pytest.approx(9.0))
+
+
+def test_data_sets_weigh_the_same_however_many_lengths_they_have() -> None:
+    found = [length("a", scores={0.1: 0.0, 1.0: 4.0})] * 9 + [length("b")]
+    assert judge(TENTH, found).fitted.mean == pytest.approx(2.0)
+    assert judge(FULL, found).fitted.mean == pytest.approx(0.5)
+
+
+def test_fields_pair_slow_rows_with_every_comparator_by_seed() -> None:
+    found = rates.fields([compact(), compact()])
+    slow = next(one for one in found if one.mechanism == "found_rate")
+    assert slow.differences("random rows") == {1: 17.0, 2: 17.0}
+    assert slow.differences("standardized rows at the full rate") == {1: 5.0, 2: 5.0}
+    assert slow.differences("random rows at a tenth") == {1: 17.0, 2: 17.0}
+    assert slow.differences("raw rows") == {}
+    pooled = rates.pooled([slow, slow], "random rows")["multi30k"]
+    assert pooled == pool_blocks([{1: 17.0, 2: 17.0}] * 2)
+    assert rates.seed_std([slow], "random rows") == {"multi30k": 0.0}
+
+
+def test_power_is_five_percent_in_two_tails_without_an_effect_and_grows_with_it() -> None:
+    design = power.Design("made", 0.5, 0.3, (), (power.DataSet("a", 2, 10, 1.0, ""), power.DataSet("b", 1, 5, 1.0, "")))
+    assert 0.015 < power.power(design, 0.0) < 0.035
+    assert power.power(design, 0.5) < power.power(design, 1.0) < power.power(design, 2.0)
+    assert power.power(design, 0.0, -0.3) == pytest.approx(power.power(design, 0.3), abs=0.03)
+    assert all(one.sets for one in power.designs())
+
+
+def test_the_page_needs_the_experiment(tmp_path: Path) -> None:
+    other = replace(compact().experiment, name="other")
+    assert travel_page.page([Compact(other, {})]) == []
+    assert travel_page.figure([Compact(other, {})], tmp_path / "a.svg") == []
