@@ -104,16 +104,16 @@ def _variance(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float | Non
         return mean, None, len(seeds)
     # How far each seed moves the pooled mean, over all of its blocks at once.
     moves = [
-        math.fsum((block[seed] - center) / len(block) for block, center in zip(blocks, means, strict=True) if seed in block)
+        math.fsum(
+            (block[seed] - center) / len(block) for block, center in zip(blocks, means, strict=True) if seed in block
+        )
         / len(blocks)
         for seed in seeds
     ]
     return mean, math.fsum(move**2 for move in moves) * len(seeds) / (len(seeds) - 1), len(seeds)
 
 
-def _clustered(
-    mean: float, variance: float | None, freedom: float, level: float, seeds: int, blocks: int
-) -> Clustered:
+def _clustered(mean: float, variance: float | None, freedom: float, level: float, seeds: int, blocks: int) -> Clustered:
     if not variance:
         return Clustered(mean, None, None, None, freedom, None, seeds, blocks)
     error = math.sqrt(variance)
