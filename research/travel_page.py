@@ -194,7 +194,7 @@ def _differences(found: Sequence[rates.Field]) -> Table:
 def _pooled(one: Clustered) -> tuple[Cell, ...]:
     return (
         Cell(str(one.blocks)),
-        Cell(str(one.seeds)),
+        Cell(str(one.n)),
         Cell(signed(one.mean, 2)),
         Cell(interval(one.low, one.high, 2, sign=True)),
     )

@@ -15,10 +15,11 @@ SCORES = {1: 0.4, 2: 1.1, 3: -0.2, 4: 0.9, 5: 0.6}
 
 def test_one_block_is_the_paired_t_test() -> None:
     ours, zero = pool_blocks([SCORES]), compare(SCORES, dict.fromkeys(SCORES, 0.0))
-    assert ours.mean == pytest.approx(zero.difference)
+    assert ours.mean == pytest.approx(zero.mean)
     assert (ours.low, ours.high) == (pytest.approx(zero.low), pytest.approx(zero.high))
     assert ours.p == pytest.approx(zero.t_p)
-    assert (ours.seeds, ours.blocks, ours.freedom) == (5, 1, 4.0)
+    assert ours.std == pytest.approx(zero.std)
+    assert (ours.n, ours.blocks, ours.freedom) == (5, 1, 4.0)
 
 
 def test_a_copied_block_adds_no_certainty_and_an_independent_one_does() -> None:
@@ -45,7 +46,7 @@ def test_data_sets_weigh_the_same_whatever_their_seeds() -> None:
     few, many = {1: 0.0, 2: 2.0, 3: 1.0}, {seed: 3.0 + seed % 2 for seed in range(10)}
     pooled = pool_data_sets([[few], [many, many]])
     assert pooled.mean == pytest.approx((1.0 + 3.5) / 2)
-    assert (pooled.seeds, pooled.blocks) == (13, 3)
+    assert (pooled.n, pooled.blocks) == (13, 3)
     assert 2 <= pooled.freedom <= 11
 
 

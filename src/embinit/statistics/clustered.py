@@ -7,24 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from embinit.errors import EmbinitError
+from embinit.statistics.mean_interval import MeanInterval
 from embinit.statistics.student import t_quantile, two_sided
 
 
-@dataclass(frozen=True)
-class Clustered:
-    """A pooled mean difference; error, interval and p are None if no spread between seeds can be estimated."""
+@dataclass(frozen=True, kw_only=True)
+class Clustered(MeanInterval):
+    """A pooled mean difference over `n` seeds; `std` is that of one seed's pooled difference.
 
-    mean: float
-    low: float | None
-    high: float | None
-    #: standard error of the mean
+    Seeds of several data sets are counted once for each.
+    """
+
+    #: standard error of the mean; None where no spread between seeds was seen
     error: float | None
     #: degrees of freedom of the t interval
     freedom: float
-    #: p of the t test, two-sided
+    #: p of the t test, two-sided; None where no spread was seen
     p: float | None
-    #: distinct seeds, summed over the data sets
-    seeds: int
     blocks: int
 
 
@@ -81,7 +80,7 @@ def pool_data_sets(sets: Sequence[Sequence[Mapping[int, float]]], level: float =
     mean = math.fsum(part[0] for part in parts) / len(parts)
     seeds, blocks = sum(part[2] for part in parts), sum(len(one) for one in sets)
     if any(part[1] is None for part in parts):
-        return Clustered(mean, None, None, None, 0.0, None, seeds, blocks)
+        return _clustered(mean, None, 0.0, level, seeds, blocks)
     variances = [part[1] / len(parts) ** 2 for part in parts if part[1] is not None]
     variance = math.fsum(variances)
     squares = math.fsum(one**2 / freedom for one, freedom in zip(variances, freedoms, strict=True))
@@ -114,8 +113,17 @@ def _variance(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float | Non
 
 
 def _clustered(mean: float, variance: float | None, freedom: float, level: float, seeds: int, blocks: int) -> Clustered:
-    if not variance:
-        return Clustered(mean, None, None, None, freedom, None, seeds, blocks)
-    error = math.sqrt(variance)
-    reach = t_quantile((1 + level) / 2, freedom) * error
-    return Clustered(mean, mean - reach, mean + reach, error, freedom, two_sided(mean / error, freedom), seeds, blocks)
+    error = math.sqrt(variance) if variance else None
+    reach = None if error is None else t_quantile((1 + level) / 2, freedom) * error
+    return Clustered(
+        mean=mean,
+        std=None if error is None else error * math.sqrt(seeds),
+        n=seeds,
+        low=None if reach is None else mean - reach,
+        high=None if reach is None else mean + reach,
+        method="" if reach is None else "t",
+        error=error,
+        freedom=freedom,
+        p=None if error is None else two_sided(mean / error, freedom),
+        blocks=blocks,
+    )
