@@ -18,6 +18,7 @@ ROOT = Path(embinit.__file__).parent
 # Modules of one room import each other freely. `a.b` names a sub-room or a module that has a place of its own.
 GROUPS = (
     ("errors", "moved"),
+    ("records",),
     ("types", "seeds", "files", "hub", "format"),
     ("text", "positions"),
     ("sources", "corpora", "glove"),
@@ -35,6 +36,7 @@ GROUPS = (
     ("experiments.experiment",),
     ("experiments.definition",),
     ("experiments.inputs",),
+    ("experiments.spec_reader",),
     ("experiments.jobs",),
     ("experiments.runs",),
     ("experiments.execution",),

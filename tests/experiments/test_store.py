@@ -10,7 +10,9 @@ import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,16 +22,18 @@ import torch
 
 from embinit.errors import EmbinitError
 from embinit.experiments.clean import removable, remove
-from embinit.experiments.execution import checkpoints
+from embinit.experiments.execution import checkpoints, locks
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.locks import holder, locked
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.jobs import Group, read_jobs
+from embinit.experiments.runs import collect as collecting
 from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.store import results_of
 from embinit.experiments.status import lines_of, stale, state_of
 from tests.experiments.made import BLOCK, Places, contents, planned, resolved, written
+from tests.refusal import refused
 
 
 class Made:
@@ -190,6 +194,39 @@ def test_a_lock_is_held_by_the_living_alone(tmp_path: Path) -> None:
         assert lock is not None
 
 
+def test_the_lock_of_a_dead_process_is_taken_over_by_one_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "group" / "lock"
+    path.parent.mkdir()
+    looked = locks.holder
+
+    def slow(path: Path) -> locks.Owner | None:
+        owner = looked(path)
+        time.sleep(0.002)  # all of them have seen that the owner is dead before the first one acts on it
+        return owner
+
+    monkeypatch.setattr(locks, "holder", slow)
+    for _ in range(5):
+        path.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "born": "1"}))
+        start, end = threading.Barrier(6), threading.Barrier(6)
+
+        def compete(start: threading.Barrier = start, end: threading.Barrier = end) -> bool:
+            start.wait()
+            with locked(path) as lock:
+                end.wait()
+                return lock is not None
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sum(pool.map(lambda _: compete(), range(6))) == 1
+        assert list(path.parent.iterdir()) == []
+
+
+def test_a_lock_that_is_not_ours_any_more_stays(tmp_path: Path) -> None:
+    path = tmp_path / "group" / "lock"
+    with locked(path):
+        path.write_text("of somebody else")
+    assert path.read_text() == "of somebody else"
+
+
 def test_a_number_that_another_process_has_now_is_not_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "born": "1"}))
@@ -234,9 +271,69 @@ def test_a_run_that_is_not_what_it_says_is_not_taken(made: Made, tmp_path: Path)
         collect(tmp_path / "cut", tmp_path / "runs")
     with tarfile.open(tmp_path / "runs.tgz", "w:gz") as tar:
         tar.add(tmp_path / "cut", "runs")
-    with pytest.raises(EmbinitError, match=f"^{tmp_path / 'runs.tgz'}: {path.name}/?.* is damaged"):
+    with pytest.raises(EmbinitError, match=f"^{tmp_path / 'runs.tgz'}: {path.name}/?.* is damaged") as raised:
         collect(tmp_path / "runs.tgz", tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()
+    assert ".part" not in str(raised.value)
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_what_links_lead_to_is_copied_and_checked(made: Made, tmp_path: Path) -> None:
+    path = next(path for path in made.runs.iterdir() if len(path.name) == 16)
+    linked = tmp_path / "linked" / path.name
+    linked.mkdir(parents=True)
+    for file in path.iterdir():
+        (linked / file.name).symlink_to(file)
+    (tmp_path / "linked" / "loop").symlink_to(tmp_path / "linked")
+    assert collect(tmp_path / "linked", tmp_path / "one").taken == [path.name]
+    one = contents(tmp_path / "one")
+    assert one
+    assert one == {name: content for name, content in contents(made.runs).items() if name.startswith(path.name)}
+    assert not any(file.is_symlink() for file in (tmp_path / "one" / path.name).iterdir())
+    (tmp_path / "folders").mkdir()
+    (tmp_path / "folders" / path.name).symlink_to(path)
+    assert collect(tmp_path / "folders", tmp_path / "two").taken == [path.name]
+    assert contents(tmp_path / "two") == one
+    (linked / "scores.json").unlink()
+    (linked / "scores.json").symlink_to(tmp_path / "nowhere")
+    with refused(linked, "scores.json"):
+        collect(tmp_path / "linked", tmp_path / "three")
+    assert not list((tmp_path / "three").glob("*"))
+
+
+def test_bombs_are_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "_ALWAYS", 3 << 20)
+    path = next(path for path in made.runs.iterdir() if len(path.name) == 16)
+    for name, size, times in (("spec.json", 2 << 20, 1), ("output.x.txt", 1 << 20, 4)):
+        archive = tmp_path / f"{name}.tar.gz"
+        with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+            for number in range(times):
+                entry = tarfile.TarInfo(f"{path.name}/{name.replace('.x.', f'.x{number}.')}")
+                entry.size = size
+                tar.addfile(entry, Zeros(size))
+        with refused(archive, "larger than"):
+            collect(archive, tmp_path / "runs")
+    folder = tmp_path / "folder" / path.name
+    shutil.copytree(path, folder)
+    (folder / "run.json").write_bytes(b" " * (2 << 20))
+    with refused("run.json", "larger than"):
+        collect(folder.parent, tmp_path / "runs")
+    (folder / "run.json").write_bytes((path / "run.json").read_bytes())
+    os.mkfifo(folder / "output.pipe.txt")
+    with refused("output.pipe.txt", "not a regular file"):
+        collect(folder.parent, tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+class Zeros(io.RawIOBase):
+    """An endless file of zeros, as far as it is read."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+    def read(self, size: int = -1) -> bytes:
+        size = min(size, self.left)
+        self.left -= size
+        return bytes(size)
 
 
 def test_an_archive_writes_nothing_but_runs(made: Made, tmp_path: Path) -> None:

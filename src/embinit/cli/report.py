@@ -97,6 +97,7 @@ def command(
 
 def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Path], None]]:
     """Return the report, and what writes its small file."""
+    from embinit.cli.console import console
     from embinit.errors import EmbinitError
     from embinit.experiments.inputs.outline import read_experiment
     from embinit.experiments.measurements import read_measured
@@ -121,6 +122,8 @@ def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Pat
             experiment, measured, path, shown
         )
     results = results_of(experiment, runs)
+    for message in results.damaged:
+        console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
     texts = texts_in(where.work / "prepared")
     summary = summarize(experiment, results, texts=texts, file=shown)
     return summary, lambda path: write_compact(experiment, results, path, shown)

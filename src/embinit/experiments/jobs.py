@@ -1,12 +1,13 @@
 """jobs.json: runs as plain JSON, with the prepared tasks and rows that they read beside it.
 
 ```
-{"version": 1, "commit": "...",
+{"version": 1, "commit": "...", "code": "...",
  "tasks": {ID: "prepared/FOLDER"}, "sources": {ID: "sources/ID.safetensors"},
  "jobs": [{"key": KEY, "spec": {...}, "task": ID, "sides": {"source": {"rows": ID or null}, ...}}]}
 ```
 
-Paths are relative to the file, so that its folder can be carried to another machine.
+Paths are relative to the file, so that its folder can be carried to another machine. A key is the hash of its spec, and a
+spec holds the checksums of the data and of the rows, so that every part of a plan is verified when it is read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, TypedDict
 
 from embinit.errors import EmbinitError
-from embinit.experiments.spec import Spec, digest, from_json
+from embinit.experiments.spec import Spec, digest
+from embinit.experiments.spec_reader import check_settings, spec_of
 from embinit.files import replacing
+from embinit.records import Damaged, read_json, typed
 from embinit.training.options import PER_MEMBER
 
 VERSION = 1
@@ -27,7 +30,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be made: its spec, where its data lies, and where the rows of each side do (None: no source)."""
+    """One planned run: its spec, the folder of its data, and the file with the rows of each side (None: no source)."""
 
     key: str
     spec: Spec
@@ -36,7 +39,7 @@ class Job:
 
     @property
     def shape(self) -> str:
-        """Return what members of one lockstep batch must have in common: task, model, and training but the rates of rows."""
+        """Return a hash of the settings that members of a group share: task, model, and training except the row rates."""
         content = self.spec.as_json()
         shared = {name: value for name, value in content["training"].items() if name not in PER_MEMBER}
         return digest([content["task"], content["model"], shared])
@@ -50,7 +53,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """Return the group's name, which its members give it."""
+        """Return the group's name, a hash of its members' keys."""
         return digest([job.key for job in self.jobs])
 
     @property
@@ -59,14 +62,14 @@ class Group:
         return [job.key for job in self.jobs]
 
     def halves(self) -> tuple[Group, Group]:
-        """Return the group in two."""
+        """Return the two halves of the group."""
         middle = (len(self.jobs) + 1) // 2
         return Group(self.jobs[:middle]), Group(self.jobs[middle:])
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """What jobs.json holds."""
+    """The content of jobs.json."""
 
     jobs: tuple[Job, ...]
     #: the commit that planned them, if known, and a hash of its code
@@ -74,42 +77,87 @@ class Jobs:
     code: str = ""
 
 
+class _SideFile(TypedDict):
+    rows: str | None
+
+
+class _JobFile(TypedDict):
+    key: str
+    spec: dict[str, Any]
+    task: str
+    sides: dict[str, _SideFile]
+
+
+class _JobsFile(TypedDict):
+    version: int
+    tasks: dict[str, str]
+    sources: dict[str, str]
+    jobs: list[_JobFile]
+
+
 def read_jobs(path: Path) -> Jobs:
-    """Return the jobs of a file; an error where it is none, or where a key is not its spec's."""
-    content = _read(path)
-    if content["version"] != VERSION:
-        raise EmbinitError(f"{path} is of version {content['version']}; version {VERSION} is understood")
+    """Return the jobs of a file.
+
+    Raises
+    ------
+    EmbinitError
+        If the file is not a list of jobs, is damaged, or has a job that this version cannot train.
+    """
+    content = read_content(path)
     try:
-        jobs = tuple(_job(one, content, path.parent) for one in content["jobs"])
-    except EmbinitError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise EmbinitError(f"{path} has a job that is damaged; plan it again") from None
+        jobs = tuple(_job(job, content, path.parent) for job in content["jobs"])
+    except EmbinitError as error:
+        raise EmbinitError(f"{path}: {error}") from None
     return Jobs(jobs, str(content.get("commit", "")), str(content.get("code", "")))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return what a plan holds; an error where the file is none."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:  # no UTF-8, or no JSON
-        content = None
-    if not isinstance(content, dict) or not {"version", "jobs"} <= set(content):
+def read_content(path: Path) -> dict[str, Any]:
+    """Return the content of jobs.json, with its version and types checked."""
+    content: dict[str, Any] = read_json(
+        path, dict[str, Any], "give the jobs.json of a folder that `embinit run --plan` wrote"
+    )
+    if not {"version", "jobs"} <= content.keys():
         raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote")
+    if content["version"] != VERSION:
+        raise EmbinitError(
+            f"{path} has version {content['version']!r}, and this embinit reads version {VERSION}; "
+            "install the version that planned the jobs, or plan them again"
+        )
+    try:
+        typed(content, _JobsFile)
+    except Damaged as error:
+        raise Damaged(f"{path} is damaged: {error}; plan it again") from None
     return content
 
 
-def _job(one: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:
-    spec = from_json(one["spec"])
-    if spec.key != one["key"]:
-        raise EmbinitError(f"job {one['key']} is not what its spec says ({spec.key}); plan it again")
-    rows = tuple(
-        (name, None if one["sides"][name]["rows"] is None else folder / content["sources"][one["sides"][name]["rows"]])
-        for name, _ in spec.sides
-    )
-    return Job(spec.key, spec, folder / content["tasks"][one["task"]], rows)
+def _job(job: dict[str, Any], content: dict[str, Any], folder: Path) -> Job:
+    try:
+        spec = spec_of(job["spec"])
+    except Damaged as error:
+        raise Damaged(f"job {job['key']} is damaged: {error}; plan it again") from None
+    if spec.key != job["key"]:
+        raise Damaged(f"job {job['key']} is damaged: its spec has the key {spec.key}; plan it again")
+    try:
+        check_settings(spec)
+    except EmbinitError as error:
+        raise EmbinitError(f"job {job['key']}: {error}") from None
+    rows = []
+    for name, _ in spec.sides:
+        if name not in job["sides"]:
+            raise Damaged(f"job {spec.key} is damaged: it has no side {name!r}; plan it again")
+        rows_id = job["sides"][name]["rows"]
+        rows.append((name, None if rows_id is None else _inside(folder, content["sources"], rows_id, spec.key)))
+    return Job(spec.key, spec, _inside(folder, content["tasks"], job["task"], spec.key), tuple(rows))
+
+
+def _inside(folder: Path, paths: dict[str, str], name: str, key: str) -> Path:
+    """Return the path under a name; it must lie below the folder of jobs.json."""
+    if name not in paths:
+        raise Damaged(f"job {key} is damaged: it reads {name!r}, which the plan does not list; plan it again")
+    parts = PurePosixPath(paths[name]).parts
+    if not parts or "\0" in paths[name] or ".." in parts or PurePosixPath(paths[name]).is_absolute():
+        raise EmbinitError(f"job {key} reads {paths[name]!r}, which is outside the plan's folder")
+    return folder / paths[name]
 
 
 def write_jobs(specs: Iterable[Spec], tasks: dict[str, str], path: Path, commit: str = "", code: str = "") -> None:

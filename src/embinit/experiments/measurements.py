@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from embinit.files import replacing
 from embinit.hosts import host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import recipe
+from embinit.records import read_json
 from embinit.seeds import stream
 from embinit.types import Host
 
@@ -56,15 +57,28 @@ def measure(draft: Draft, experiment: Experiment, resolved: Resolved, runs: Path
     return path
 
 
+class _MeasuredBlock(TypedDict):
+    name: str
+    paper: list[str]
+    sources: dict[str, str]
+    task: str
+    missing: str
+    rows: list[dict[str, Any]]
+
+
+class _MeasuredFile(TypedDict):
+    name: str
+    kind: str
+    title: str
+    blocks: list[_MeasuredBlock]
+
+
 def read_measured(runs: Path, name: str) -> dict[str, Any] | None:
-    """Return the measures of an experiment; None where there are none yet."""
+    """Return the measures of an experiment; None if there are none yet."""
     path = runs / "measured" / f"{name}.json"
-    try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    if not path.is_file():
         return None
-    except (OSError, ValueError):
-        raise EmbinitError(f"{path} is damaged; run {name} again") from None
+    content: dict[str, Any] = read_json(path, _MeasuredFile, f"run {name} again")
     return content
 
 
@@ -76,7 +90,8 @@ def _distributions(block: Block, resolved: Resolved) -> list[dict[str, Any]]:
     """Return for each run what its matrices are like, as they are and × √D, and what the positions are."""
     rows = []
     for planned, job in zip(block.runs, jobs_of(resolved, [one.spec for one in block.runs]), strict=True):
-        facts = start_of(job, resolved.tasks[planned.spec.task.data].prepared).facts
+        start = start_of(job, resolved.tasks[planned.spec.task.data].prepared)
+        facts: dict[str, dict[str, Any]] = {side: {**fact} for side, fact in start.facts.items()}
         factor = dim_of(planned.spec) ** 0.5
         for fact in facts.values():
             spread = Distribution(**{name: fact[name] for name in _FIELDS})

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from embinit.errors import EmbinitError
 from embinit.experiments.execution import checkpoints
 from embinit.experiments.execution.cost import group_cost
 from embinit.experiments.execution.locks import Owner, holder
 from embinit.experiments.execution.processes import cores
 from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.jobs import Job
-from embinit.experiments.runs.store import is_done, said, stored
+from embinit.experiments.runs.result import FailureFile
+from embinit.experiments.runs.store import blank_keys, is_done, stored
+from embinit.records import read_json
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ def state_of(runs: Path) -> State:
     for path in sorted(runs.glob("*.failed.json")):
         key = path.name.removesuffix(".failed.json")
         if not is_done(runs / key):
-            failed[key] = "its reason cannot be read"
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                failed[key] = str(json.loads(path.read_text("utf-8"))["reason"])
+            failed[key] = "the reason cannot be read"
+            with suppress(EmbinitError):
+                failed[key] = read_json(path, FailureFile)["reason"]
     return State(running, {key: far for key, far in stopped.items() if key not in running}, failed)
 
 
@@ -107,7 +109,7 @@ def stale(experiments: Sequence[Experiment], runs: Path) -> list[Path]:
     """
     specs = [planned.spec for one in experiments for block in one.blocks for planned in block.runs]
     named = {spec.key for spec in specs}
-    return [path for path, spec in stored(runs) if not named & {path.name, *said(spec)}]
+    return [path for path, spec in stored(runs) if not named & {path.name, *blank_keys(spec)}]
 
 
 def estimate(jobs: Sequence[Job], runs: Path, members: int | None, device: str) -> Estimate:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Baseline, Block, Experiment, Planned
 from embinit.experiments.runs import length_buckets
-from embinit.experiments.runs.result import Result
+from embinit.experiments.runs.result import Result, RunInfo
 from embinit.experiments.spec import Spec, from_json
 from embinit.files import replacing
 from embinit.reports.analysis.measurements import summarize_measured
@@ -244,7 +244,7 @@ def _read_result(spec: Spec, line: dict[str, Any], content: dict[str, Any]) -> R
         signatures=content["signatures"][line["signatures"]],
         matrices=line.get("matrices", {}),
         outputs={},
-        run={**maker, **{key: line[key] for key in ("seconds", "members", "finished")}},
+        run=cast(RunInfo, {**maker, **{key: line[key] for key in ("seconds", "members", "finished")}}),
         lengths=length_buckets.from_json(line.get("lengths", {})),
     )
 

@@ -1,7 +1,7 @@
-"""Which jobs train side by side, and the folder where a group's checkpoint lies while it does.
+"""Groups of jobs that train side by side, and the folder of a group's checkpoint.
 
-OUT/.checkpoints/GROUP/ holds `group.json` (its runs), `progress.json`, `lock` while a process is at work on it, and
-`state/`, which is the training loop's.
+OUT/.checkpoints/GROUP/ holds `group.json` (its runs), `progress.json`, `lock` while a process trains it, and `state/`, the
+checkpoint of the training loop.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from embinit.errors import EmbinitError
 from embinit.experiments.execution.cost import group_cost, members_that_fit
 from embinit.experiments.jobs import Group, Job
 from embinit.experiments.runs.store import is_done
 from embinit.files import replacing
+from embinit.records import read_json
 
 
 def folder_of(out: Path, group: Group) -> Path:
-    """Return where a group's checkpoint lies."""
+    """Return the folder of a group's checkpoint."""
     return out / ".checkpoints" / group.name
 
 
 def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, workers: int = 1) -> list[Group]:
-    """Return the jobs that are not done in groups of equal shape that fit the device, enough for all workers.
+    """Return the unfinished jobs in groups of equal shape that fit the device, enough groups for all workers.
 
-    Those that were in training stay together, so that their checkpoint is theirs, and come first; the others are divided
-    evenly, in the files' order, or the longest first where there are several workers.
+    Groups with a checkpoint stay together and come first. The other jobs are divided evenly, in the order of the files; with
+    several workers, the longest group comes first.
     """
     unique = {job.key: job for job in jobs}
     missing = {key: job for key, job in unique.items() if not is_done(out / key)}
@@ -45,8 +47,8 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
     free = max(1, workers - len(groups))
     fresh = []
     for same in shapes.values():
-        # Each worker has a part of the memory, and should have a part of the work: on a CPU of each shape; on a card, where
-        # many members together are the fastest, of all, and only where there are not shapes enough.
+        # Each worker has a share of the memory and should get a share of the work. On a CPU it gets a share of each shape.
+        # On a card, where large groups are the fastest, jobs are divided only if there are fewer shapes than workers.
         if device == "cpu":
             share = -(-len(same) // workers)
         else:
@@ -56,13 +58,13 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
         fresh += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
     if workers > 1:
-        # Else one worker may be left with the longest when all others have done.
+        # Otherwise one worker may begin the longest group when all others have finished.
         fresh.sort(key=lambda group: group_cost(group, device), reverse=True)
     return groups + fresh
 
 
 def _begun(jobs: dict[str, Job], out: Path) -> Iterator[Group]:
-    """Yield groups that have a checkpoint and whose members are all among the jobs."""
+    """Yield the groups that have a checkpoint and whose members are all among the jobs."""
     for path, keys in announced(out):
         state = path / "state"
         if all(key in jobs for key in keys) and state.is_dir() and any(state.iterdir()):
@@ -71,30 +73,39 @@ def _begun(jobs: dict[str, Job], out: Path) -> Iterator[Group]:
                 yield group
 
 
+class _GroupFile(TypedDict):
+    keys: list[str]
+
+
+class _ProgressFile(TypedDict):
+    epoch: int
+    epochs: int
+
+
 def announced(out: Path) -> Iterator[tuple[Path, list[str]]]:
     """Yield the folder of every group that was begun and is not finished, with its runs."""
     for path in sorted(out.glob(".checkpoints/*/group.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            yield path.parent, [str(key) for key in json.loads(path.read_text("utf-8"))["keys"]]
+        with suppress(EmbinitError):  # a damaged note: its runs begin again
+            yield path.parent, read_json(path, _GroupFile)["keys"]
 
 
 def announce(folder: Path, group: Group) -> None:
-    """Write down which runs a group trains."""
+    """Record the runs of a group."""
     with replacing(folder / "group.json") as out:
         out.write(json.dumps({"keys": group.keys}).encode())
 
 
 def note(folder: Path, moment: Any) -> None:
-    """Write down how far a group is, after each epoch."""
+    """Record the progress of a group after each epoch."""
     if getattr(moment, "records", None) is not None:
         with replacing(folder / "progress.json") as out:
             out.write(json.dumps({"epoch": moment.epoch, "epochs": moment.epochs}).encode())
 
 
 def progress_of(folder: Path) -> str:
-    """Return in words how far a group is."""
+    """Return the progress of a group as text."""
     try:
-        known = json.loads((folder / "progress.json").read_text("utf-8"))
-        return f"{known['epoch']} of {known['epochs']} epochs"
-    except (OSError, ValueError, KeyError):
+        progress = read_json(folder / "progress.json", _ProgressFile)
+    except EmbinitError:
         return "in its first epoch"
+    return f"{progress['epoch']} of {progress['epochs']} epochs"

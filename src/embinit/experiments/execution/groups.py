@@ -16,7 +16,7 @@ from embinit.experiments.execution.scoring import Scores, score_labels, score_tr
 from embinit.experiments.execution.starts import start_of
 from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.jobs import Group
-from embinit.experiments.runs.result import Result
+from embinit.experiments.runs.result import Result, RunInfo
 from embinit.prepared.folder import Prepared, open_prepared
 
 
@@ -38,7 +38,7 @@ def results_of_group(
     outcome = train_members(prepared, specs, starts, device, progress, checkpoint, every, stopping)
     start = time.perf_counter()
     scores = _scored(outcome, prepared, device)
-    run = {
+    run: RunInfo = {
         "device": device_name(device), "versions": versions(), "members": len(specs), "commit": commit,
         "seconds": round(before + outcome.seconds + time.perf_counter() - start, 3),
         "training seconds": round(outcome.seconds, 3),

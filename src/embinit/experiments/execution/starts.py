@@ -1,17 +1,18 @@
-"""A job's embedding matrices, and what they are like."""
+"""The embedding matrices that a run starts from, and their statistics."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from embinit.diagnosis.distribution import distribution
 from embinit.experiments.inputs.row_files import no_rows, read_rows
 from embinit.experiments.jobs import Job
+from embinit.experiments.runs.result import MatrixFacts
 from embinit.experiments.spec import Side, Spec
 from embinit.hosts import host
 from embinit.prepared.folder import Prepared
@@ -24,20 +25,20 @@ _BINS = 60
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts from: each side's matrix in the model's order, and which of its rows a source had."""
+    """The matrices of a run, in the order of the model's sides, and which of their rows a source had."""
 
     matrices: tuple[Matrix, ...]
-    #: None: the side's rows are random
+    #: None for a side with random rows
     found: tuple[Flags | None, ...]
-    #: side -> what is to be known of its matrix
-    facts: dict[str, dict[str, Any]]
+    #: side -> statistics of its matrix
+    facts: dict[str, MatrixFacts]
 
 
 def start_of(job: Job, prepared: Prepared) -> Start:
-    """Return the matrices that a job's recipes make."""
+    """Return the matrices that a job's recipes give."""
     matrices: list[Matrix] = []
     found: list[Flags | None] = []
-    facts = {}
+    facts: dict[str, MatrixFacts] = {}
     for (name, side), (_, path) in zip(job.spec.sides, job.rows, strict=True):
         aligned = aligned_of(side, path, prepared.vocabularies[name], dim_of(job.spec))
         matrices.append(matrix_of(side, aligned, job.spec, name))
@@ -52,33 +53,34 @@ def dim_of(spec: Spec) -> int:
 
 
 def aligned_of(side: Side, path: Path | None, vocabulary: Vocabulary, dim: int) -> Aligned:
-    """Return the rows that a side starts from; none where its recipe needs none."""
+    """Return the aligned rows of a side; none are found if its recipe needs no source."""
     return no_rows(vocabulary, dim) if path is None else _read(path, vocabulary, side.rows)
 
 
 @lru_cache(maxsize=4)
 def _read(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
-    return read_rows(path, vocabulary, expected)  # seeds and recipes of one source come one after another
+    return read_rows(path, vocabulary, expected)  # seeds and recipes of one source follow each other
 
 
 def matrix_of(side: Side, aligned: Aligned, spec: Spec, name: str) -> Matrix:
-    """Return a side's matrix: every recipe of one seed draws from the same stream.
+    """Return the matrix of a side. Every recipe draws from the same stream of a seed.
 
-    A recipe's `ratio=` is of the tutorial's positions, whichever the model has, so that a sweep over kinds of positions
-    compares equal matrices; whether rows are multiplied by √D is the model's own.
+    A recipe's `ratio=` refers to the tutorial's positions, so that a sweep over kinds of positions compares equal matrices.
+    Whether rows are multiplied by √D is taken from the spec.
     """
     where = replace(host("tutorial"), scaled=bool(dict(spec.model)["scaled"]))
     return recipe(side.steps, side.fill)(aligned, stream(spec.seed, f"{name} matrix"), where)
 
 
-def facts_of(matrix: Matrix, aligned: Aligned, sourced: bool) -> dict[str, Any]:
-    """Return a matrix's distribution with a histogram, and how much of the vocabulary came from a source."""
+def facts_of(matrix: Matrix, aligned: Aligned, sourced: bool) -> MatrixFacts:
+    """Return the distribution of a matrix with a histogram, and the share of the vocabulary that a source had."""
     spread = asdict(distribution(matrix))
     counts, edges = np.histogram(matrix, bins=_BINS, range=(spread["min"], spread["max"]))
     types, tokens = aligned.coverage() if sourced else (None, None)
-    return {
+    facts = {
         **spread,
         "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
         "coverage": {"types": types, "tokens": tokens} if sourced else None,
         "kinds": {str(kind): count for kind, count in aligned.matches().items() if count} if sourced else {},
     }
+    return cast(MatrixFacts, facts)

@@ -1,4 +1,4 @@
-"""Runs that were made elsewhere, taken in: from a folder, from an archive that is not trusted, or from files of results."""
+"""Take in runs that were made elsewhere: from a folder, from an untrusted archive, or from results files."""
 
 from __future__ import annotations
 
@@ -6,29 +6,35 @@ import json
 import lzma
 import os
 import re
-import shutil
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
+from typing import IO
 
 from embinit.errors import EmbinitError
 from embinit.experiments.runs.result import Result, read_result
 from embinit.experiments.runs.store import is_done
 from embinit.files import replacing_folder
+from embinit.records import Damaged
 
-#: The files that a run's folder may have; nothing else is taken.
-_FILES = re.compile(r"(spec|history|scores|matrices|run)\.json|output\.[\w-]+\.txt")
+#: The files that a run's folder may have, with the largest accepted size; nothing else is taken.
+_FILES = {
+    re.compile(r"(spec|run)\.json"): 1 << 20,
+    re.compile(r"(history|scores|matrices)\.json"): 1 << 25,
+    re.compile(r"output\.[\w-]+\.txt"): 1 << 28,
+}
 _KEY = re.compile(r"[0-9a-f]{16}")
-#: No file of a run is larger.
-_LARGEST = 1 << 28
+#: An archive may unpack to this many times its own size, and to the second number of bytes in any case.
+_RATIO, _ALWAYS = 100, 1 << 28
 
 
 @dataclass
 class Collected:
-    """What was taken in."""
+    """The runs that were taken in."""
 
     taken: list[str] = field(default_factory=list)
     already: int = 0
@@ -37,7 +43,7 @@ class Collected:
 
 
 def collect(source: Path, runs: Path) -> Collected:
-    """Return which runs of a folder or archive were taken in; one that is not what its name says is an error."""
+    """Take in the finished runs of a folder or archive; an error if a folder's content is not the run of its name."""
     if source.is_dir():
         return _from_folder(source, runs, source)
     if not source.is_file():
@@ -46,12 +52,12 @@ def collect(source: Path, runs: Path) -> Collected:
         _unpack(source, Path(folder))
         try:
             return _from_folder(Path(folder), runs, source)
-        except EmbinitError as error:  # what is wrong is in the archive, and not where it was unpacked
+        except EmbinitError as error:  # the message names the archive, not the folder that it was unpacked to
             raise EmbinitError(str(error).replace(f"{folder}{os.sep}", f"{source}: ")) from None
 
 
 def take(results: Iterable[Result], runs: Path) -> Collected:
-    """Return which of these results were taken in; of several of one run the one that tells most of its matrices."""
+    """Take in results; of several results of one run, the one with the most facts about its matrices."""
     fullest: dict[str, Result] = {}
     for result in results:
         other = fullest.setdefault(result.key, result)
@@ -61,71 +67,124 @@ def take(results: Iterable[Result], runs: Path) -> Collected:
         raise EmbinitError(
             "there are no finished runs in these results; `embinit run` measures anew what trains nothing"
         )
-    found = Collected()
+    collected = Collected()
     for key, result in fullest.items():
         if is_done(runs / key):
-            found.already += 1
+            collected.already += 1
             continue
         result.write(runs)
-        _taken(key, runs, found)
-    return found
+        _note_taken(key, runs, collected)
+    return collected
 
 
-def _taken(key: str, runs: Path, found: Collected) -> None:
-    found.taken.append(key)
+def _note_taken(key: str, runs: Path, collected: Collected) -> None:
+    collected.taken.append(key)
     (runs / f"{key}.failed.json").unlink(missing_ok=True)
 
 
 def _from_folder(source: Path, runs: Path, given: Path) -> Collected:
-    """Return which runs of a folder were taken in; `given` is what was asked for, the archive that it came out of say."""
-    found = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
-    folders = sorted({path.parent for path in source.rglob("run.json")})
-    for folder in folders:
-        if folder.name.startswith(".") or any(part.startswith(".") for part in folder.relative_to(source).parts):
-            continue
-        key = _verified(folder)
-        if is_done(runs / key):
-            found.already += 1
-            continue
-        with replacing_folder(runs / key) as target:
-            for file in sorted(folder.iterdir()):
-                if _FILES.fullmatch(file.name) and file.is_file() and not file.is_symlink():
-                    shutil.copyfile(file, target / file.name)
-        _taken(key, runs, found)
+    """Take in the runs of a folder; `given` is the user's path, for messages."""
+    collected = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
+    folders = sorted({path.parent for path in _walk(source)})
     if not folders:
         raise EmbinitError(f"{given} holds no finished runs")
-    return found
+    for folder in folders:
+        if not _KEY.fullmatch(folder.name):
+            raise EmbinitError(f"{folder} holds a run, but its name is not the key of a run (16 hexadecimal digits)")
+        if is_done(runs / folder.name):
+            _check_key(folder, folder.name)
+            collected.already += 1
+            continue
+        # The copy is read and checked, not the original, so that what was checked is what is kept.
+        with replacing_folder(runs / folder.name) as target:
+            _copy(folder, target)
+            _check_key(target, folder.name, folder)
+        _note_taken(folder.name, runs, collected)
+    return collected
 
 
-def _verified(folder: Path) -> str:
-    """Return a run's key; an error where the folder's name, or its files, are not what its spec says."""
+def _walk(source: Path) -> Iterable[Path]:
+    """Yield every run.json below a folder; hidden folders are skipped, links to folders are followed once."""
+    seen: set[str] = set()
+    for folder, inner, files in os.walk(source, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            inner.clear()
+            continue
+        seen.add(real)
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        if "run.json" in files:
+            yield Path(folder) / "run.json"
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """Copy the files of a run; the target of a symbolic link is copied, because it was the content that the user sees."""
+    for file in sorted(folder.iterdir()):
+        largest = _largest(file.name)
+        if largest is None:
+            continue
+        try:
+            with open(file, "rb", opener=_without_waiting) as content, (target / file.name).open("wb") as out:
+                if not S_ISREG(os.fstat(content.fileno()).st_mode):
+                    raise EmbinitError(f"{file} is not a regular file")
+                _copy_bytes(content, out, largest, f"{file} is")
+        except OSError as error:
+            if isinstance(error, EmbinitError):
+                raise
+            raise EmbinitError(f"cannot copy {file}: {error.strerror or error}") from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a named pipe without a writer does not block."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _largest(name: str) -> int | None:
+    """Return the largest accepted size of a file of a run; None for any other file."""
+    return next((largest for pattern, largest in _FILES.items() if pattern.fullmatch(name)), None)
+
+
+def _copy_bytes(content: IO[bytes], out: IO[bytes], largest: int, what: str) -> int:
+    copied = 0
+    while chunk := content.read(1 << 20):
+        copied += len(chunk)
+        if copied > largest:
+            raise EmbinitError(f"{what} larger than {largest:,} bytes, which no run's file is")
+        out.write(chunk)
+    return copied
+
+
+def _check_key(folder: Path, key: str, shown: Path | None = None) -> None:
+    """Raise if the files in a folder are not those of the run with this key."""
+    shown = shown or folder
     try:
         result = read_result(folder)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise EmbinitError(f"{folder} is damaged: {type(error).__name__}, {error}") from None
-    if result.key != folder.name or not _KEY.fullmatch(folder.name):
-        raise EmbinitError(f"{folder} is not the run that its name says: its spec's is {result.key}")
-    return result.key
+    except Damaged as error:
+        raise Damaged(str(error).replace(str(folder), str(shown))) from None
+    if result.key != key:
+        raise EmbinitError(f"{shown} is not the run that its name says: the key of its spec is {result.key}")
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Write the files of runs, and nothing else, below a folder, each under its run's name, whatever paths say."""
+    """Write the files of runs, and nothing else, below a folder, each under its run's name, whatever the paths are."""
+    room = max(_ALWAYS, _RATIO * archive.stat().st_size)
     try:
         with tarfile.open(archive, "r:*") as tar:
             for member in tar:
                 parts = Path(member.name).parts
-                if len(parts) < 2 or not member.isfile() or not _FILES.fullmatch(parts[-1]):
-                    continue
-                if not _KEY.fullmatch(parts[-2]) or member.size > _LARGEST:
+                largest = _largest(parts[-1]) if len(parts) > 1 else None
+                if largest is None or not member.isfile() or not _KEY.fullmatch(parts[-2]):
                     continue
                 content = tar.extractfile(member)
                 if content is not None:
                     target = folder / parts[-2] / parts[-1]
                     target.parent.mkdir(exist_ok=True)
                     with content, target.open("wb") as out:
-                        shutil.copyfileobj(content, out)
+                        room -= _copy_bytes(content, out, min(largest, room), f"{archive}: {'/'.join(parts[-2:])} is")
     except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None  # a full disk; none where the file is at fault
+        if isinstance(error, EmbinitError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else None  # a full disk; None if the archive is damaged
         raise EmbinitError(
             f"{archive} cannot be unpacked: {reason or 'it is no tar archive, or a damaged one'}"
         ) from None

@@ -1,8 +1,8 @@
-"""Run folders: what came out of one run, as plain files that are written once.
+"""Run folders: the outcome of one run, as plain files that are written once.
 
-RUNS/KEY/ holds `spec.json`; `history.json`, one record an epoch; `scores.json`; `matrices.json`, what each embedding
-matrix looked like at the start; `output.SPLIT.txt`, one decoded sentence (or label) a line; `run.json`, where, when and how
-long. Everything but `run.json` is a function of the spec alone.
+RUNS/KEY/ holds `spec.json`; `history.json`, one record an epoch; `scores.json`; `matrices.json`, the statistics of each
+embedding matrix at the start; `output.SPLIT.txt`, one decoded sentence (or label) a line; and `run.json`: machine, versions
+and times. Every file but `run.json` is a function of the spec alone.
 """
 
 from __future__ import annotations
@@ -10,13 +10,89 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from embinit.errors import EmbinitError
 from embinit.experiments.runs import length_buckets
 from embinit.experiments.runs.length_buckets import Lengths
-from embinit.experiments.spec import Spec, from_json
+from embinit.experiments.spec import Spec
+from embinit.experiments.spec_reader import read_spec
 from embinit.files import replacing_folder
+from embinit.records import Damaged, read_json, typed
+
+_REMEDY = "remove the folder and run it again"
+
+
+class Histogram(TypedDict):
+    """Counts of a matrix's values, and the edges of the bins."""
+
+    counts: list[int]
+    edges: list[float]
+
+
+class Coverage(TypedDict):
+    """The shares of types and of running tokens that have a row in the source."""
+
+    types: float
+    tokens: float | None
+
+
+class MatrixFacts(TypedDict, total=False):
+    """The statistics of one embedding matrix before training."""
+
+    mean: Required[float]
+    std: Required[float]
+    min: Required[float]
+    max: Required[float]
+    kurtosis: float
+    norm_mean: float
+    norm_min: float
+    norm_max: float
+    rows: Required[int]
+    dim: Required[int]
+    histogram: Histogram
+    #: None for random rows
+    coverage: Coverage | None
+    #: how a row was found -> number of rows
+    kinds: dict[str, int]
+
+
+RunInfo = TypedDict(
+    "RunInfo",
+    {
+        "device": str,
+        "versions": dict[str, str],
+        #: the number of runs that trained side by side
+        "members": int,
+        "commit": str,
+        "seconds": float,
+        "training seconds": float,
+        #: ISO time
+        "finished": str,
+    },
+    total=False,
+)
+
+
+class FailureFile(TypedDict, total=False):
+    """RUNS/KEY.failed.json: why a run failed."""
+
+    key: str
+    reason: Required[str]
+    #: ISO time
+    when: str
+    traceback: str
+
+
+class _ScoresFile(TypedDict):
+    best_epoch: int
+    diverged: bool
+    scores: dict[str, dict[str, float]]
+    signatures: dict[str, str]
+
+
+#: split -> score -> [low, high, sentences, score]
+_LENGTHS = dict[str, dict[str, list[tuple[int, int | None, int, float]]]]
 
 
 @dataclass(frozen=True)
@@ -26,20 +102,19 @@ class Result:
     spec: Spec
     #: one record an epoch: "train loss", "valid loss", "bleu" or "accuracy" (validation), "σ, source" ...
     history: list[dict[str, float | None]]
-    #: the epoch, counted from 1, whose weights were scored; 0 where none was sound
+    #: the epoch, counted from 1, whose weights were scored; 0 if no epoch had finite losses
     best_epoch: int
     diverged: bool
     #: split -> name of the score -> value: bleu (over the model's own tokens), sacrebleu, chrf; accuracy, macro_f1, matthews
     scores: dict[str, dict[str, float]]
     #: name of the score -> how it was computed
     signatures: dict[str, str]
-    #: side -> mean, std, min, max, rows, dim, histogram (counts, edges), coverage (types, tokens), kinds
-    matrices: dict[str, dict[str, Any]]
+    #: side -> statistics of its matrix
+    matrices: dict[str, MatrixFacts]
     #: split -> one line a sentence
     outputs: dict[str, list[str]]
-    #: device, versions, seconds, members (how many trained side by side), commit, finished (ISO time)
-    run: dict[str, Any]
-    #: BLEU over the model's own tokens, or accuracy, by the length of what was read; runs of earlier versions have none
+    run: RunInfo
+    #: BLEU over the model's own tokens, or accuracy, by the length of the input; runs of earlier versions have none
     lengths: Lengths = field(default_factory=dict)
 
     @property
@@ -48,7 +123,7 @@ class Result:
         return self.spec.key
 
     def write(self, runs: Path) -> Path:
-        """Write the run's folder, whole or not at all; one that is there stays as it is."""
+        """Write the run's folder, whole or not at all; an existing run is not changed."""
         path = runs / self.key
         if (path / "run.json").is_file():
             return path
@@ -75,29 +150,59 @@ class Result:
 
 
 def read_result(path: Path) -> Result:
-    """Return the outcome in a run's folder."""
+    """Return the outcome in a run's folder; Damaged if a file is missing or not what embinit writes."""
 
-    def content(name: str) -> Any:
-        try:
-            return json.loads((path / name).read_text("utf-8"))
-        except FileNotFoundError:
-            raise EmbinitError(f"{path} is no run's folder: it has no {name}") from None
-        except ValueError:
-            raise EmbinitError(f"{path / name} is damaged; remove the folder and run it again") from None
+    def content(name: str, kind: Any) -> Any:
+        if not (path / name).is_file():
+            raise Damaged(f"{path} is not a complete run folder: it has no {name}")
+        return read_json(path / name, kind, _REMEDY)
 
-    scores = content("scores.json")
-    return Result(
-        spec=from_json(content("spec.json")),
-        history=content("history.json"),
+    scores: dict[str, Any] = content("scores.json", _ScoresFile)
+    by_length = scores.get("lengths", {})
+    try:
+        lengths = length_buckets.from_json(typed(by_length, _LENGTHS))
+    except Damaged as error:
+        raise Damaged(f"{path / 'scores.json'} is damaged: lengths: {error}; {_REMEDY}") from None
+    if not (path / "spec.json").is_file():
+        raise Damaged(f"{path} is not a complete run folder: it has no spec.json")
+    result = Result(
+        spec=read_spec(path / "spec.json"),
+        history=content("history.json", list[dict[str, float | None]]),
         best_epoch=scores["best_epoch"],
         diverged=scores["diverged"],
         scores=scores["scores"],
         signatures=scores["signatures"],
-        matrices=content("matrices.json"),
+        matrices=content("matrices.json", dict[str, MatrixFacts]),
         outputs={
-            file.name.removeprefix("output.").removesuffix(".txt"): file.read_text("utf-8").split("\n")[:-1]
+            file.name.removeprefix("output.").removesuffix(".txt"): _lines(file)
             for file in sorted(path.glob("output.*.txt"))
         },
-        run=content("run.json"),
-        lengths=length_buckets.from_json(scores.get("lengths", {})),
+        run=content("run.json", RunInfo),
+        lengths=lengths,
     )
+    problem = _contradiction(result)
+    if problem:
+        raise Damaged(f"{path} is damaged: {problem}; {_REMEDY}")
+    return result
+
+
+def _contradiction(result: Result) -> str:
+    """Return a sentence if the files of a run contradict each other; empty if they agree."""
+    if not 0 <= result.best_epoch <= len(result.history):
+        return f"best_epoch is {result.best_epoch}, and history.json has {len(result.history)} epochs"
+    if result.matrices.keys() - dict(result.spec.sides).keys():
+        return f"matrices.json has {', '.join(result.matrices)}, and the spec has {', '.join(dict(result.spec.sides))}"
+    for side, facts in result.matrices.items():
+        histogram = facts.get("histogram")
+        if histogram is not None and len(histogram["edges"]) != len(histogram["counts"]) + 1:
+            return f"the histogram of {side} has {len(histogram['counts'])} counts and {len(histogram['edges'])} edges"
+    return ""
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8").split("\n")[:-1]
+    except UnicodeDecodeError:
+        raise Damaged(f"{file} is damaged: it is not UTF-8; {_REMEDY}") from None
+    except OSError as error:
+        raise EmbinitError(f"cannot read {file}: {error.strerror or error}") from None

@@ -1,59 +1,86 @@
-"""The folder of runs: which are done, and whose they are."""
+"""The folder of runs: finished runs, and the experiments that they belong to."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.runs.result import Result, read_result
-from embinit.experiments.spec import Spec, from_json
+from embinit.experiments.spec import Spec
+from embinit.experiments.spec_reader import read_spec
+from embinit.records import Damaged
 
 
-def results_of(experiment: Experiment, runs: Path) -> dict[str, Result]:
-    """Return what is done of an experiment: the planned spec's key -> its result.
+class Results(dict[str, Result]):
+    """The finished runs of an experiment: the planned spec's key -> its result."""
 
-    Where the experiment was read without its data (its specs have no fingerprints), a run is found by everything else that
-    its spec says; of several, which differ in their data or rows alone, the one that was finished last.
+    #: one sentence for each run that is left out because its folder is damaged
+    damaged: tuple[str, ...] = ()
+
+
+def results_of(experiment: Experiment, runs: Path) -> Results:
+    """Return the finished runs of an experiment; damaged ones are left out and named in `damaged`.
+
+    If the experiment was read without its data, its specs have no fingerprints. A run is then found by everything else that
+    its spec contains. Of several runs that differ in their data or rows alone, the one that was finished last counts.
     """
     planned = {planned.spec.key: planned.spec for block in experiment.blocks for planned in block.runs}
-    found = {key: read_result(runs / key) for key in planned if is_done(runs / key)}
-    unresolved = [key for key, spec in planned.items() if key not in found and not spec.resolved]
+    damaged: list[str] = []
+    results: dict[str, Result] = {}
+    for key in planned:
+        if is_done(runs / key):
+            result = _result(runs / key, damaged)
+            if result is not None:
+                results[key] = result
+    unresolved = [key for key, spec in planned.items() if key not in results and not spec.resolved]
     if unresolved:
-        found.update(_by_what_they_say(unresolved, runs))
-    return {key: found[key] for key in planned if key in found}
+        results.update(_by_blank_spec(unresolved, runs, damaged))
+    ordered = Results((key, results[key]) for key in planned if key in results)
+    ordered.damaged = tuple(dict.fromkeys(damaged))
+    return ordered
 
 
-def _by_what_they_say(keys: list[str], runs: Path) -> dict[str, Result]:
+def _result(path: Path, damaged: list[str]) -> Result | None:
+    try:
+        return read_result(path)
+    except Damaged as error:
+        damaged.append(str(error))
+        return None
+
+
+def _by_blank_spec(keys: list[str], runs: Path, damaged: list[str]) -> dict[str, Result]:
     candidates: dict[str, list[Path]] = {}
-    for path, spec in stored(runs):
-        for key in said(spec):
+    for path, spec in stored(runs, damaged):
+        for key in blank_keys(spec):
             candidates.setdefault(key, []).append(path)
-    found = {}
+    results = {}
     for key in keys:
-        results = [read_result(path) for path in candidates.get(key, [])]
-        if results:
-            found[key] = max(results, key=lambda result: str(result.run.get("finished", "")))
-    return found
+        sound = [result for path in candidates.get(key, []) if (result := _result(path, damaged)) is not None]
+        if sound:
+            results[key] = max(sound, key=lambda result: str(result.run.get("finished", "")))
+    return results
 
 
-def said(spec: Spec) -> list[str]:
-    """Return the keys that a file gives a run where it is read without its data: with the dimension, and without."""
+def blank_keys(spec: Spec) -> list[str]:
+    """Return the keys of a run in a file that is read without its data: with the dimension, and without."""
     return [spec.blank(dim).key for dim in (True, False)]
 
 
-def stored(runs: Path) -> Iterator[tuple[Path, Spec]]:
-    """Yield every finished run's folder with its spec, by name."""
+def stored(runs: Path, damaged: list[str] | None = None) -> Iterator[tuple[Path, Spec]]:
+    """Yield the folder and the spec of every finished run, by name; a damaged one is left out and added to `damaged`."""
     for path in sorted(runs.iterdir()) if runs.is_dir() else []:
         if is_done(path):
             try:
-                yield path, from_json(json.loads((path / "spec.json").read_text("utf-8")))
-            except (OSError, ValueError, KeyError, TypeError):
-                raise EmbinitError(f"{path / 'spec.json'} is damaged; remove the folder and run it again") from None
+                yield path, read_spec(path / "spec.json")
+            except Damaged as error:
+                if damaged is not None:
+                    damaged.append(str(error))
 
 
 def is_done(path: Path) -> bool:
     """Return whether a folder holds a finished run."""
-    return (path / "run.json").is_file()
+    with suppress(OSError):
+        return (path / "run.json").is_file()
+    return False

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from embinit.experiments.experiment import Block
-from embinit.experiments.runs.result import Result
+from embinit.experiments.runs.result import MatrixFacts, Result
 from embinit.reports.analysis import published
 from embinit.reports.analysis.curves import ratio
 from embinit.reports.analysis.rows import Results, finished, grouped
@@ -29,9 +28,9 @@ def shapes(block: Block, rows: Sequence[Row], results: Results) -> tuple[Shape, 
     return tuple(made.values())
 
 
-def _shape(block: Block, row: Row, result: Result, side: str, matrix: dict[str, Any]) -> Shape:
+def _shape(block: Block, row: Row, result: Result, side: str, matrix: MatrixFacts) -> Shape:
     histogram = matrix.get("histogram") or {"counts": (), "edges": ()}
-    coverage = matrix.get("coverage") or {}
+    coverage = matrix.get("coverage")
     return Shape(
         series=row.series,
         label=row.series if row.setting and not block.sweep else row.label,
@@ -45,8 +44,8 @@ def _shape(block: Block, row: Row, result: Result, side: str, matrix: dict[str, 
         ratio=ratio(result, float(matrix["std"]), int(matrix["dim"])),
         counts=tuple(int(count) for count in histogram["counts"]),
         edges=tuple(float(edge) for edge in histogram["edges"]),
-        types=coverage.get("types"),
-        tokens=coverage.get("tokens"),
+        types=coverage and coverage["types"],
+        tokens=coverage and coverage["tokens"],
         kinds={str(kind): int(count) for kind, count in (matrix.get("kinds") or {}).items()},
         paper=published.spread(block.paper, published.recipe_of(row.axes)) if side in _ENCODERS else None,
     )
