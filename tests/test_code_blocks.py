@@ -149,7 +149,7 @@ def test_toml_is_toml_and_experiments_are_experiments(block: CodeBlock, tmp_path
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files that a reader of any page has: what `embinit demo` writes, and a small parallel text."""
     folder = tmp_path_factory.mktemp("workshop")
-    result = CliRunner().invoke(app, ["demo", "--out", str(folder / "embinit-demo")])
+    result = CliRunner().invoke(app, ["demo", "--short", "--out", str(folder / "embinit-demo")])
     assert result.exit_code == 0, result.output
     pairs = generated.captions(400, 0, None).splits["train"].texts
     for language, lines in zip(("de", "en"), pairs, strict=True):

@@ -88,7 +88,7 @@ def test_recipes_and_fetch_list_what_there_is() -> None:
 
 
 def test_demo_runs_the_whole_way(tmp_path: Path) -> None:
-    done = run("demo", "-o", tmp_path / "demo")
+    done = run("demo", "--short", "-o", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
     assert "Standardize these vectors" in done.stdout
     assert "Use these vectors as they are" in done.stdout
