@@ -7,9 +7,8 @@ PEERS := $(VENV)/.peers
 
 .PHONY: demo test test-all check bench results docs format clean
 
-demo: $(READY)  ## train a small translator from four starts x three seeds, and report on it
-	$(BIN)/python -m embinit run experiments/demo.toml --runs build/demo/runs
-	$(BIN)/python -m embinit report experiments/demo.toml --runs build/demo/runs --out build/demo
+demo: $(READY)  ## inspect vectors, make a matrix, train a small translator from several starts, and report on it
+	$(BIN)/python -m embinit demo --out build/demo
 
 results: $(READY)  ## RESULTS.md, a page an experiment and their figures, from results/
 	$(BIN)/python -m research.results results RESULTS.md
@@ -20,7 +19,7 @@ test: $(READY)  ## the tests, under 8 minutes on 2 cores
 test-all: $(READY) $(PEERS)  ## also what is long, or needs peers that are installed for it
 	EMBINIT_FUZZ=10000 $(BIN)/python -m pytest -q
 
-check: $(READY)  ## ruff, and mypy in strict mode
+check: $(READY) docs  ## ruff, mypy in strict mode, and the site without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -33,11 +32,12 @@ bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformer
 docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its figures, in build/site
 	$(BIN)/python -m pip install -q -c constraints.txt --group docs
 	rm -rf build/pages build/site
-	mkdir -p build/pages/results
+	mkdir -p build/pages/results build/pages/reference
 	cp -r docs/. RESULTS.md PAPER.md CONTRIBUTING.md build/pages
 	cp README.md build/pages/index.md
 	cp -r results/figures results/*.md build/pages/results
 	sed -i.bak -e 's|](docs/|](|g' -e 's|](\.\./|](|g' build/pages/*.md && rm build/pages/*.bak
+	$(BIN)/python -m typer embinit.cli utils docs --name embinit --title "Command line" --output build/pages/reference/cli.md
 	$(BIN)/zensical build --strict
 
 format: $(READY)
