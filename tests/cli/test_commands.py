@@ -108,7 +108,7 @@ WRONG = {
     "model": (["inspect", "{glove}", "--model", "brt"], "unknown model 'brt'; did you mean 'bert'?"),
     "task": (
         ["inspect", "{glove}", "--task", "clasify"],
-        "unknown kind of task 'clasify'; choose one of classification, translation",
+        "unknown kind of task 'clasify'; choose one of classification",
     ),
     "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
     "lower alone": (["inspect", "{glove}", "--lower"], "--lower goes with --text"),
