@@ -2,8 +2,9 @@
 
 >>> import embinit
 >>> aligned = embinit.align("glove.6B.300d.txt", ["the", "cat", "sat"])       # doctest: +SKIP
->>> print(embinit.diagnose(aligned).verdict.headline)                           # doctest: +SKIP
->>> matrix = embinit.recipe("pretrained_xavier")(aligned, embinit.stream(0, "matrix"))  # doctest: +SKIP
+>>> verdict = embinit.diagnose(aligned, host="bert").verdict                    # doctest: +SKIP
+>>> print(verdict.headline)                                                     # doctest: +SKIP
+>>> matrix = verdict.matrix(aligned)                                            # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from embinit.alignment import align as align
     from embinit.diagnosis.diagnose import Diagnosis as Diagnosis
     from embinit.diagnosis.diagnose import diagnose as diagnose
+    from embinit.diagnosis.verdict import Verdict as Verdict
     from embinit.errors import EmbinitError as EmbinitError
     from embinit.export.formats import write as write
     from embinit.export.models import apply as apply
@@ -49,6 +51,7 @@ _MODULES = {
     "Matching": "alignment",
     "Recipe": "recipes.recipe",
     "Step": "recipes.recipe",
+    "Verdict": "diagnosis.verdict",
     "Vocabulary": "types",
     "align": "alignment",
     "apply": "export.models",
@@ -72,6 +75,7 @@ __all__ = [
     "Matching",
     "Recipe",
     "Step",
+    "Verdict",
     "Vocabulary",
     "__version__",
     "align",

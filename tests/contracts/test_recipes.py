@@ -10,7 +10,7 @@ from embinit.recipes.fills import FILLS
 from embinit.recipes.recipe import named_recipes, recipe
 from embinit.recipes.steps import STEPS
 from embinit.seeds import stream
-from embinit.types import Aligned
+from embinit.types import Aligned, Matrix
 from tests.refusal import refused
 
 #: Parameters for steps that need some.
@@ -33,6 +33,10 @@ PIPELINES = [
 EVERY = pytest.mark.parametrize("spec", sorted(set(PIPELINES)))
 
 
+def made(spec: str, aligned: Aligned, seed: int = 1) -> Matrix:
+    return recipe(spec)(aligned, stream(seed, "matrix"), "tutorial")
+
+
 def test_there_is_something_to_check() -> None:
     assert len(STEPS) >= 16
     assert len(FILLS) == 6
@@ -47,7 +51,7 @@ def test_there_is_something_to_check() -> None:
 
 @EVERY
 def test_a_finite_float32_row_for_every_token(spec: str, aligned: Aligned) -> None:
-    matrix = recipe(spec)(aligned, stream(1, "matrix"))
+    matrix = made(spec, aligned)
     assert matrix.shape == (len(aligned), aligned.dim)
     assert matrix.dtype == np.float32
     assert np.isfinite(matrix).all()
@@ -55,18 +59,18 @@ def test_a_finite_float32_row_for_every_token(spec: str, aligned: Aligned) -> No
 
 @EVERY
 def test_the_same_seed_gives_the_same_bits_whatever_else_was_drawn(spec: str, aligned: Aligned) -> None:
-    first = recipe(spec)(aligned, stream(1, "matrix"))
+    first = made(spec, aligned)
     np.random.seed(5)  # noqa: NPY002 (the global generator is disturbed on purpose)
     np.random.random(17)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    assert (recipe(spec)(aligned, stream(1, "matrix")) == first).all()
+    assert (made(spec, aligned) == first).all()
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
 @EVERY
 def test_nothing_that_was_given_is_changed(spec: str, aligned: Aligned) -> None:
     vectors, found = aligned.vectors.copy(), aligned.found.copy()
-    matrix = recipe(spec)(aligned, stream(1, "matrix"))
+    matrix = made(spec, aligned)
     matrix += 1
     assert (aligned.vectors == vectors).all()
     assert (aligned.found == found).all()
@@ -74,7 +78,7 @@ def test_nothing_that_was_given_is_changed(spec: str, aligned: Aligned) -> None:
 
 @EVERY
 def test_another_seed_changes_what_is_random_and_nothing_else(spec: str, aligned: Aligned) -> None:
-    one, two = (recipe(spec)(aligned, stream(seed, "matrix")) for seed in (1, 2))
+    one, two = (made(spec, aligned, seed) for seed in (1, 2))
     random = not recipe(spec).uses_source or any(name in spec for name in ("shuffle", "noise"))
     assert (one[aligned.found] != two[aligned.found]).any() == random
     assert (one[~aligned.found] != two[~aligned.found]).any()  # missing rows are always drawn
@@ -94,7 +98,7 @@ def test_what_may_follow_free_leaves_its_columns_free(name: str, aligned: Aligne
     for argument in _ARGUMENTS.get(name, [""]):
         spec = f"pretrained | center | free dims=8 | {name} {argument}"
         if STEPS[name].keeps_zeros:
-            assert not recipe(spec)(aligned, stream(1, "matrix"))[:, -8:].any()
+            assert not made(spec, aligned)[:, -8:].any()
         else:
             with refused(f"{name} must come before free", "scale and row_norm"):
                 recipe(spec)

@@ -14,6 +14,7 @@ from embinit.diagnosis.verdict import thresholds, verdict
 from embinit.format import percent
 from embinit.hosts import host
 from embinit.recipes.recipe import Recipe, Step, recipe
+from embinit.seeds import stream
 from embinit.types import Aligned, Embeddings
 from tests.diagnosis.random_vectors import vectors
 
@@ -55,6 +56,25 @@ def test_the_advised_recipe_needs_no_other(std: float) -> None:
     again = diagnose(rows, recipe=advised)
     assert again.verdict.advice == "as is"
     assert recipe(again.verdict.recipe).steps == recipe(advised).steps
+
+
+@pytest.mark.parametrize("model", ["gpt2", "llama", "tutorial"])
+def test_a_verdict_makes_its_matrix_for_its_own_model(model: str, aligned: Aligned) -> None:
+    rows = replace(aligned, vectors=aligned.vectors * 10)
+    diagnosis = diagnose(rows, host=model)
+    made = diagnosis.verdict.matrix(rows, seed=3)
+    assert (made == recipe(diagnosis.verdict.recipe)(rows, stream(3, "matrix"), model)).all()
+    assert made[rows.found].std() == pytest.approx(host(model).initial_std(*made.shape), rel=1e-3)
+
+
+def test_a_verdict_keeps_the_fill_and_the_steps_that_were_diagnosed(aligned: Aligned) -> None:
+    own = Recipe("gentle", (Step("pretrained"), Step("scale", (("ratio", 1.4),))), "zeros")
+    advised = diagnose(aligned, recipe=own, task="classification").verdict
+    assert (advised.recipe, advised.at_full_rate) == ("pretrained_xavier", "pretrained | scale ratio=1.4")
+    slow, usual = advised.matrix(aligned), advised.matrix(aligned, full_rate=True)
+    assert not slow[~aligned.found].any()
+    assert (usual == own(aligned, stream(0, "matrix"), "tutorial")).all()
+    assert usual.std() > 2 * slow.std()
 
 
 def test_a_recipe_without_a_name_is_diagnosed_and_written_out() -> None:

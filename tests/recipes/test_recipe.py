@@ -78,6 +78,14 @@ def test_scale_to_a_ratio_of_the_positions(aligned: Aligned) -> None:
         made("pretrained | scale ratio=0.4", aligned, model="llama")
 
 
+@pytest.mark.parametrize("step", ["scale to=host", "scale ratio=0.4"])
+def test_a_scale_that_depends_on_the_model_needs_one(step: str, aligned: Aligned) -> None:
+    own = recipe(f"pretrained | {step}")
+    with refused(step, "host="):
+        own(aligned, stream(0, "matrix"))
+    assert (own(aligned, stream(0, "matrix"), "gpt2") == made(str(own), aligned, model="gpt2")).all()
+
+
 def test_other_scales(aligned: Aligned) -> None:
     assert made("pretrained | scale to=inverse_sqrt_d", aligned)[aligned.found].std() == pytest.approx(24**-0.5)
     assert made("pretrained | scale std=0.5", aligned)[aligned.found].std() == pytest.approx(0.5)

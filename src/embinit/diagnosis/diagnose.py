@@ -17,7 +17,7 @@ from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.errors import EmbinitError
 from embinit.hosts import host as find_host
 from embinit.positions import sinusoidal
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
 from embinit.types import TEXT_TASKS, Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
@@ -149,10 +149,7 @@ def diagnose(
         task=kind_of_task,
         meaning=recipe.keeps_meaning,
     )
-    advised = verdict(basis)
-    if str(recipe) != "pretrained":
-        # To keep the rows means to make them by the same recipe. A recipe without a name is written out as its steps.
-        advised = advised.with_recipe(recipe.name if recipe.name in named_recipes() else str(recipe))
+    advised = verdict(basis).on_rows_of(recipe)
     return Diagnosis(
         host=host,
         recipe=recipe,
@@ -182,7 +179,7 @@ def _advised_absorption(aligned: Aligned, host: Host, recipe: Recipe, advised: V
     advised_recipe = recipe_of(advised.recipe)
     if str(advised_recipe) == str(recipe) or not aligned.found.any():
         return None
-    matrix = advised_recipe(aligned, stream(seed, "matrix"), host)
+    matrix = advised.matrix(aligned, seed=seed)
     return absorption(matrix[aligned.found], host, seed)
 
 

@@ -14,7 +14,10 @@ from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.findings import Finding, Severity, position_findings, rounding_findings, row_findings
 from embinit.diagnosis.wording import Advice, Case, advice_of, advice_text, fraction, headline
-from embinit.types import xavier_std
+from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.recipe import recipe as recipe_of
+from embinit.seeds import stream
+from embinit.types import Aligned, Host, Matrix, xavier_std
 
 #: The thresholds of the verdict: table -> name -> number, as in `verdict.toml`.
 Thresholds = Mapping[str, Mapping[str, float]]
@@ -36,6 +39,10 @@ class Verdict:
     at_full_rate: str | None = None
     #: the ratio of rows to positions that the recipe scales to, if the headline names it
     target: float | None = None
+    #: the model that the advice is for
+    host: Host | None = None
+    #: the fill of the recipe that was diagnosed
+    fill: str = Recipe.fill
 
     @property
     def advice(self) -> Advice:
@@ -52,10 +59,45 @@ class Verdict:
         """Return the advice in a few words, with its learning rate."""
         return advice_text(self.advice, self.rate)
 
-    def with_recipe(self, recipe: str) -> Verdict:
+    def matrix(self, aligned: Aligned, *, seed: int = 0, full_rate: bool = False) -> Matrix:
+        """Return the matrix that the advice asks for: the advised recipe, in the model that the advice is for.
+
+        Parameters
+        ----------
+        aligned
+            The vectors that were diagnosed.
+        seed
+            The seed of the missing rows and of random steps. `embinit make --seed` draws the same numbers.
+        full_rate
+            Whether all weights of your model share one learning rate. The recipe is then `at_full_rate`, if there is one.
+
+        Returns
+        -------
+        Matrix
+            float32 numbers of shape (tokens, dimensions).
+
+        Raises
+        ------
+        EmbinitError
+            If no token was found, or a step does not fit the rows.
+
+        Examples
+        --------
+        >>> verdict = embinit.diagnose(aligned, host="gpt2").verdict                  # doctest: +SKIP
+        >>> embinit.set_embedding(model.get_input_embeddings(), verdict.matrix(aligned))      # doctest: +SKIP
+        """
+        advised = self.at_full_rate if full_rate and self.at_full_rate is not None else self.recipe
+        return recipe_of(advised, self.fill)(aligned, stream(seed, "matrix"), self.host)
+
+    def on_rows_of(self, recipe: Recipe) -> Verdict:
         """Return the verdict on rows that a recipe made: to keep them means to make them by this recipe."""
-        at_full_rate = recipe if self.at_full_rate == "pretrained" else self.at_full_rate
-        return replace(self, recipe=recipe if self.recipe == "pretrained" else self.recipe, at_full_rate=at_full_rate)
+        if str(recipe) == "pretrained":
+            return replace(self, fill=recipe.fill)
+        # A recipe without a name is written out as its steps.
+        own = recipe.name if recipe.name in named_recipes() else str(recipe)
+        at_full_rate = own if self.at_full_rate == "pretrained" else self.at_full_rate
+        advised = own if self.recipe == "pretrained" else self.recipe
+        return replace(self, recipe=advised, at_full_rate=at_full_rate, fill=recipe.fill)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -100,7 +142,9 @@ def verdict(basis: Basis, limits: Thresholds | None = None) -> Verdict:
         findings = [*decision.findings, *position_findings(basis.host)]
         findings += rounding_findings(basis.absorbed, basis.host, limits["rounding"])
     findings += row_findings(basis, limits["rows"])
-    return Verdict(decision.case, decision.recipe, tuple(findings), rate, at_full_rate, decision.target)
+    return Verdict(
+        decision.case, decision.recipe, tuple(findings), rate, at_full_rate, decision.target, host=basis.host
+    )
 
 
 class _Decision(NamedTuple):

@@ -89,7 +89,7 @@ class Recipe:
             if count is not None:
                 check_count(step.name, parse_parameters(step.name, {parameter: count})[parameter], dim)
 
-    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str | Path = "tutorial") -> Matrix:
+    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str | Path | None = None) -> Matrix:
         """Return the matrix, with a row for each token of the vocabulary.
 
         Parameters
@@ -99,7 +99,8 @@ class Recipe:
         rng
             The generator that random steps and the fill draw from.
         host
-            The model that the matrix is made for: a host, its name, or the folder of a checkpoint.
+            The model that the matrix is made for: a host, its name, or the folder of a checkpoint. Only
+            `scale to=host` and `scale ratio=` need it.
 
         Returns
         -------
@@ -109,7 +110,7 @@ class Recipe:
         Raises
         ------
         EmbinitError
-            If no token was found, or a step does not fit the rows or the host.
+            If no token was found, a step does not fit the rows or the host, or a step needs a host and none is given.
 
         Examples
         --------
@@ -118,7 +119,7 @@ class Recipe:
         check_aligned(aligned, "a recipe")
         if not isinstance(rng, np.random.Generator):
             raise EmbinitError(f'a recipe takes a random generator, not {rng!r}; give embinit.stream(0, "matrix")')
-        host = host if isinstance(host, Host) else find_host(host)
+        host = host if host is None or isinstance(host, Host) else find_host(host)
         # Each step has a stream of its own, so that its draws do not depend on those of other steps.
         fill_rng, *step_rngs = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None

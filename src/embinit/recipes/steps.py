@@ -22,13 +22,23 @@ class Context:
     """The inputs of a step besides the rows: the alignment, the host, and a generator of its own."""
 
     aligned: Aligned
-    host: Host
+    #: the model that the matrix is made for; None if it is not known
+    host: Host | None
     rng: np.random.Generator
 
     @property
     def size(self) -> tuple[int, int]:
         """Return the rows and dimensions of the complete matrix, with missing rows: Xavier's N and D."""
         return len(self.aligned), self.aligned.dim
+
+    def host_for(self, setting: str) -> Host:
+        """Return the host; raise EmbinitError if a setting of a step needs it and it is not known."""
+        if self.host is None:
+            raise EmbinitError(
+                f"{setting} depends on the model; name it (recipe(aligned, rng, host='bert')), "
+                "or let a verdict make its matrix (verdict.matrix(aligned))"
+            )
+        return self.host
 
 
 StepFunction = Callable[..., Matrix]
@@ -151,18 +161,19 @@ def scale(
             raise EmbinitError(f"scale {name}={value}: the value must be positive")
     count, dim = context.size
     if ratio is not None:
-        if not context.host.adds_positions:
+        host = context.host_for(f"scale ratio={ratio:g}")
+        if not host.adds_positions:
             raise EmbinitError(
-                f"scale ratio= needs a model that adds positions to its rows, but {context.host.name} does not "
-                f"({context.host.positions} positions); use std= or to="
+                f"scale ratio= needs a model that adds positions to its rows, but {host.name} does not "
+                f"({host.positions} positions); use std= or to="
             )
-        std = ratio * context.host.position_rms / context.host.multiplier(dim)
+        std = ratio * host.position_rms / host.multiplier(dim)
     elif to == "xavier":
         std = xavier_std(count, dim)
     elif to == "inverse_sqrt_d":
         std = 1 / math.sqrt(dim)
     elif to == "host":
-        std = context.host.initial_std(count, dim)
+        std = context.host_for("scale to=host").initial_std(count, dim)
     assert std is not None
     if not std > 0:
         raise EmbinitError(f"scale to σ = {std}: the value must be positive")
