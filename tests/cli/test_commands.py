@@ -120,7 +120,7 @@ WRONG = {
     "questions folder": (["analogy", "{glove}", "-q", "{folder}"], "is a folder; give the text files in it"),
     "prepare's tokenizer": (
         ["prepare", "captions", "--size", "100", "--tokenizer", "nope", "-o", "{folder}/prepared"],
-        "unknown tokenizer 'nope'; choose one of spacy, spacy:cs",
+        "unknown tokenizer 'nope'; choose one of",
     ),
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
     "dim": (

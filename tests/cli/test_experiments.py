@@ -205,7 +205,7 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
     ("words", "said"),
     [
         (["run", "none.toml"], "cannot read none.toml"),
-        (["execute", "none.json", "--out", "x"], "cannot read none.json"),
+        (["execute", "none.json", "--out", "x"], "none.json is missing"),
         (["collect", "none"], "no such file or folder: none"),
         (["collect", "none.json"], "cannot read none.json"),
         (["status", "none.toml"], "cannot read none.toml"),
