@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from embinit.export.advice import RecipeChoice
+    from embinit.types import Host
+
 _SECONDS_BETWEEN_LINES = 10
 
 
@@ -81,6 +84,45 @@ def hanging(lines: Iterable[tuple[str, str]]) -> Table:
     for label, text in lines:
         made.add_row(label, text)
     return made
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Return facts as a label and a text beside it; neither is markup."""
+    from rich.markup import escape
+
+    return hanging((f"[dim]{label}[/]", escape(text)) for label, text in facts)
+
+
+def model_text(host: Host, given: str | None) -> str:
+    """Return the model that a matrix is made for, and whether it is the default."""
+    default = "" if given is not None else " (the default; choose another with --model)"
+    return f"{host.name}{default}: {host.about}"
+
+
+def task_lines(host: Host, task: str | None) -> list[tuple[str, str]]:
+    """Return the task if it was given or if the advice depends on it."""
+    matters = host.positions == "sinusoidal"
+    if task is not None:
+        return [("task", task + ("" if matters else " (the advice depends on it only with sinusoidal positions)"))]
+    return [("task", "translation (the default; choose --task classification for a classifier)")] if matters else []
+
+
+def advice_lines(choice: RecipeChoice) -> list[tuple[str, str]]:
+    """Return the recipe; if it is advised, also the reason, the learning rate, and the recipe for one rate."""
+    from embinit.diagnosis.wording import fraction
+
+    recipe, verdict = choice.recipe, choice.verdict
+    if verdict is None:
+        return [("recipe", f"{recipe} (fill {recipe.fill})")]
+    lines = [("advice", verdict.headline), ("recipe", f"{recipe} (advised; fill {recipe.fill})")]
+    if verdict.rate != 1:
+        share = fraction(verdict.rate)
+        lines.append(
+            ("rate", f"train the rows at {share} of the other weights' learning rate (embinit.parameter_groups)")
+        )
+    if verdict.at_full_rate not in (None, verdict.recipe):
+        lines.append(("one rate", f"if all weights share one learning rate, give --recipe '{verdict.at_full_rate}'"))
+    return lines
 
 
 def coverage_text(types: float, tokens: float | None) -> str:

@@ -30,16 +30,7 @@ def command(
     lower: shared.Lower = False,
     min_count: shared.MinCount = 1,
     model: shared.Model = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task",
-            metavar="KIND",
-            help="The task of the model: translation (the default) or classification. The advice depends on it if the "
-            "positions are sinusoidal.",
-            show_default=False,
-        ),
-    ] = None,
+    task: shared.Task = None,
     recipe: shared.RecipeName = "pretrained",
     fill: shared.Fill = None,
     no_case: shared.NoCase = False,
@@ -107,7 +98,7 @@ def command(
         print_json({**diagnosis.as_dict(), "analogies": analogies, **commands})
         return
     screen = console()
-    _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, default_model=model is None)
+    _print_input(screen, diagnosis, own_vocabulary=vocabulary is None, model=model)
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
     _print_verdict(screen, diagnosis.verdict, make, make_at_full_rate, own_vocabulary=vocabulary is None)
@@ -146,31 +137,22 @@ def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: b
     return counts
 
 
-def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, default_model: bool) -> None:
+def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, model: str | None) -> None:
     from rich.markup import escape
 
-    from embinit.cli.console import coverage_text, hanging, reading_notes
+    from embinit.cli.console import coverage_text, facts_table, model_text, reading_notes, task_lines
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
     whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"
-    default = " (the default; choose another with --model)" if default_model else ""
     lines = [("vocabulary", f"{diagnosis.rows:,} {whose}: {kinds}")]
     if not own_vocabulary:
         lines.append(("coverage", coverage_text(*diagnosis.coverage)))
-    lines.append(("model", f"{diagnosis.host.name}{default}: {diagnosis.host.about}"))
-    lines += [("task", task)] if (task := _task_text(diagnosis)) else []
+    lines.append(("model", model_text(diagnosis.host, model)))
+    lines += task_lines(diagnosis.host, diagnosis.basis.task)
     lines.append(("recipe", str(diagnosis.recipe)))
     lines += [("reading", note) for note in reading_notes(diagnosis.counts, diagnosis.examples)]
     screen.print(f"[bold]{escape(diagnosis.source)}[/]  {escape(diagnosis.format)}", soft_wrap=True)
-    screen.print(hanging((f"[dim]{label}[/]", escape(text)) for label, text in lines))
-
-
-def _task_text(diagnosis: Diagnosis) -> str:
-    """Return the task if it was given or if the advice depends on it; otherwise an empty text."""
-    matters = diagnosis.host.positions == "sinusoidal"
-    if diagnosis.basis.task is None:
-        return "translation (the default; choose --task classification for a classifier)" if matters else ""
-    return diagnosis.basis.task + ("" if matters else " (the advice depends on it only with sinusoidal positions)")
+    screen.print(facts_table(lines))
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:

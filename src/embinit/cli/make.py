@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embinit.cli import options as shared
+
+if TYPE_CHECKING:
+    from embinit.export.formats import Written
+    from embinit.types import Aligned, Matrix
 
 NEEDS_ARGUMENTS = True
 
@@ -30,9 +34,10 @@ def command(
     tokenizer: shared.TokenizerName = "whitespace",
     lower: shared.Lower = False,
     min_count: shared.MinCount = 1,
-    recipe: shared.RecipeName = "pretrained_xavier",
+    recipe: shared.RecipeOrAdvised = "advised",
     fill: shared.Fill = None,
     model: shared.Model = None,
+    task: shared.Task = None,
     no_case: shared.NoCase = False,
     no_markers: shared.NoMarkers = False,
     no_compose: shared.NoCompose = False,
@@ -54,20 +59,35 @@ def command(
 ) -> None:
     """Make the embedding matrix: read the source, align it, apply a recipe, and write the matrix with a card.
 
-    The card is a JSON file that tells how the matrix was made: source, recipe, seed, coverage, and statistics.
+    By default the recipe is the one that `embinit inspect` advises for your --model and --task. The card is a JSON file that
+    tells how the matrix was made: source, recipe, advice, seed, coverage, and statistics.
 
-    embinit make glove.6B.300d.txt --vocab vocab.txt --recipe pretrained_xavier -o embedding.safetensors
+    embinit make glove.6B.300d.txt --vocab vocab.txt --model bert -o embedding.safetensors
     """
-    from embinit.cli.console import console, coverage_text, number, print_json, reading_notes, working
-    from embinit.diagnosis.distribution import distribution
+    from embinit.cli.console import (
+        advice_lines,
+        console,
+        coverage_text,
+        facts_table,
+        model_text,
+        print_json,
+        reading_notes,
+        task_lines,
+        working,
+    )  # fmt: skip
+    from embinit.export.advice import choose_recipe
     from embinit.export.card import card
     from embinit.export.formats import files_of, write
-    from embinit.format import plural
     from embinit.hosts import host as host_of
+    from embinit.recipes.recipe import ADVISED
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.seeds import stream
+    from embinit.types import task_kind
 
-    chosen, host = recipe_of(recipe, fill), host_of(model or "tutorial")
+    host = host_of(model or "tutorial")
+    kind = None if task is None else task_kind(task)
+    if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before the source is read
+        recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
     for path in files_of(out, format):
         shared.keep_inputs(path, source, vocab, *(text or []))
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
@@ -76,27 +96,54 @@ def command(
         dim=dim or host.dim, project=project, seed=seed,
     )  # fmt: skip
     with working("making the matrix"):
-        matrix = chosen(aligned, stream(seed, "matrix"), host)
-        facts = card(aligned, matrix, chosen, host, seed)
+        choice = choose_recipe(aligned, recipe, host=host, fill=fill, task=kind, seed=seed)
+        matrix = choice.recipe(aligned, stream(seed, "matrix"), host)
+        facts = {**card(aligned, matrix, choice.recipe, host, seed), "task": kind, "advice": choice.as_dict()}
         written = write(matrix, aligned.vocabulary, out, format=format, card=facts)
     if json:
         files = [str(path) for path in written.files]
         print_json({**facts, "format": written.format, "files": files, "left out": written.left_out})
         return
     screen = console()
-    before, after = distribution(aligned.rows) if aligned.found.any() else None, distribution(matrix)
-    screen.print(f"{len(matrix):,} rows x {matrix.shape[1]} dimensions", markup=False)
-    screen.print(f"recipe: {chosen} (fill {chosen.fill}, seed {seed})", markup=False, soft_wrap=True)
-    screen.print(f"found: {coverage_text(*aligned.coverage())}")
-    for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples):
-        screen.print(f"reading: {note}", markup=False)
-    if before is not None:
-        screen.print(f"σ {number(before.std)} → {number(after.std)}, mean {number(before.mean)} → {number(after.mean)}")
-    if written.left_out:
-        shown = ", ".join(map(repr, written.left_out[:5]))
-        count = plural(len(written.left_out), "token")
-        screen.print(f"left out: {count} that this format cannot hold ({shown})", markup=False)
-    if written.added:
-        screen.print(f"added: {', '.join(written.added)} with a zero row, because this format needs it", markup=False)
+    whose = "" if vocabulary is not None else ", the tokens of the source (give yours with --vocab or --text)"
+    notes = [("reading", note) for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples)]
+    screen.print(
+        facts_table(
+            [
+                ("matrix", f"{len(matrix):,} rows x {matrix.shape[1]} dimensions{whose}"),
+                ("found", coverage_text(*aligned.coverage())),
+                *notes,
+                ("model", model_text(host, model)),
+                *task_lines(host, kind),
+                *advice_lines(choice),
+                *_spread_lines(aligned, matrix),
+                *_format_lines(written),
+            ]
+        )
+    )
     for path in written.files:
         screen.print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def _spread_lines(aligned: Aligned, matrix: Matrix) -> list[tuple[str, str]]:
+    """Return σ and mean before and after the recipe."""
+    from embinit.cli.console import number
+    from embinit.diagnosis.distribution import distribution
+
+    if not aligned.found.any():
+        return []
+    before, after = distribution(aligned.rows), distribution(matrix)
+    return [("σ", f"{number(before.std)} → {number(after.std)}, mean {number(before.mean)} → {number(after.mean)}")]
+
+
+def _format_lines(written: Written) -> list[tuple[str, str]]:
+    """Return the tokens that the format could not hold, and those that it needs in addition."""
+    from embinit.format import plural
+
+    lines = []
+    if written.left_out:
+        shown = ", ".join(map(repr, written.left_out[:5]))
+        lines.append(("left out", f"{plural(len(written.left_out), 'token')} that this format cannot hold ({shown})"))
+    if written.added:
+        lines.append(("added", f"{', '.join(written.added)} with a zero row, because this format needs it"))
+    return lines

@@ -95,12 +95,24 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-RecipeName = Annotated[
+Task = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        metavar="KIND",
+        help="The task of the model: translation (the default) or classification. The advice depends on it if the "
+        "positions are sinusoidal.",
+        show_default=False,
+    ),
+]
+_RECIPE_FORMS = "a name (see `embinit recipes`), steps ('pretrained | center | scale ratio=0.4'), or FILE.toml::NAME."
+RecipeName = Annotated[str, typer.Option("--recipe", metavar="RECIPE", help=f"The recipe to inspect: {_RECIPE_FORMS}")]
+RecipeOrAdvised = Annotated[
     str,
     typer.Option(
         "--recipe",
         metavar="RECIPE",
-        help="A name (see `embinit recipes`), steps ('pretrained | center | scale ratio=0.4'), or FILE.toml::NAME.",
+        help="advised: what `embinit inspect` with the same --model and --task advises. Or " + _RECIPE_FORMS,
     ),
 ]
 Fill = Annotated[

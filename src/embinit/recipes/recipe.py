@@ -17,6 +17,9 @@ from embinit.recipes.fills import FILLS
 from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
 from embinit.types import Aligned, Host, Matrix, check_aligned
 
+#: Stands for the recipe that a diagnosis advises; only commands that measure the vectors take it.
+ADVISED = "advised"
+
 
 @dataclass(frozen=True)
 class Step:
@@ -159,6 +162,11 @@ def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
     if not text:
         raise EmbinitError(
             f"the recipe is empty{closest(text, named_recipes())}, or write steps: 'pretrained | center'"
+        )
+    if text == ADVISED:
+        raise EmbinitError(
+            "the recipe 'advised' depends on the vectors and the model, so only `embinit make` and `embinit apply` take it; "
+            "in Python, call embinit.diagnose(aligned, host=…).verdict.matrix(aligned)"
         )
     if text in named_recipes():
         return Recipe(text, _parse_steps(named_recipes()[text]["steps"]), fill or "target")

@@ -1,0 +1,81 @@
+"""`embinit make`: the recipe that it chooses, what it prints about the choice, and the files that it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import embinit
+from embinit.cli import app
+from embinit.hosts import host_names
+
+
+def call(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def printed(*words: object) -> str:
+    done = call(*words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("task", [None, "classification"])
+@pytest.mark.parametrize("model", host_names())
+def test_the_default_recipe_is_that_of_inspect(
+    model: str, task: str | None, glove_file: Path, vocabulary: Path, tmp_path: Path
+) -> None:
+    words = ["--vocab", vocabulary, "--model", model, "--fill", "mean", "--json", *(["--task", task] if task else [])]
+    advised = json.loads(call("inspect", glove_file, *words).stdout)["verdict"]
+    told = json.loads(call("make", glove_file, *words, "-o", tmp_path / "x.npy").stdout)
+    for name in ("advice", "headline", "recipe", "rate", "at_full_rate"):
+        assert told["advice"][name] == advised[name]
+    aligned = embinit.align(glove_file, vocabulary)
+    verdict = embinit.diagnose(aligned, host=model, recipe=embinit.recipe("pretrained", "mean"), task=task).verdict
+    assert (np.load(tmp_path / "x.npy") == verdict.matrix(aligned)).all()
+    assert told["recipe"]["steps"] == str(embinit.recipe(advised["recipe"]))
+    assert told["recipe"]["fill"] == "mean"
+
+
+def test_make_prints_the_chosen_recipe_its_rate_and_that_for_one_rate(glove_file: Path, tmp_path: Path) -> None:
+    text = printed("make", glove_file, "--task", "classification", "-o", tmp_path / "x.npy")
+    assert "pretrained | center | scale to=xavier (advised" in text
+    assert "a tenth" in text
+    assert "if all weights share one learning rate, give --recipe 'pretrained'" in text
+    same = printed("make", glove_file, "-o", tmp_path / "x.npy")
+    assert "(advised" in same
+    assert "a tenth" not in same
+    assert "one learning rate" not in same
+
+
+@pytest.mark.parametrize("recipe", ["advised", "pretrained | center | scale to=host"])
+def test_make_names_the_model_that_it_falls_back_to(recipe: str, glove_file: Path, tmp_path: Path) -> None:
+    words = ["make", glove_file, "-o", tmp_path / "x.npy", "--recipe", recipe]
+    assert "tutorial (the default; choose another with --model)" in printed(*words)
+    assert "(the default" not in printed(*words, "--model", "gpt2")
+
+
+def test_a_given_recipe_is_not_judged(glove_file: Path, tmp_path: Path) -> None:
+    done = call("make", glove_file, "-o", tmp_path / "x.npy", "--recipe", "pretrained", "--json")
+    assert json.loads(done.stdout)["advice"] is None
+    assert (np.load(tmp_path / "x.npy") == embinit.load(glove_file).vectors).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["make", "--recipe", "advise", "-o", "x.npy"], "unknown recipe 'advise'"),
+        (["make", "--fill", "maen", "-o", "x.npy"], "unknown fill 'maen'"),
+        (["make", "--task", "clasification", "-o", "x.npy"], "unknown kind of task 'clasification'"),
+        (["inspect", "--recipe", "advised"], "embinit make"),
+    ],
+)
+def test_a_misspelt_choice_is_an_error_before_the_source_is_read(words: list[str], message: str) -> None:
+    done = call(*words, "nowhere.txt")
+    assert isinstance(done.exception, embinit.EmbinitError)
+    assert message in str(done.exception)
