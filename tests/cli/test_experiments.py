@@ -49,6 +49,20 @@ def test_dry_run_run_status_and_again(folder: Path) -> None:
     assert [line["axes"]["recipe"] for line in content["lines"]] == ["xavier", "pretrained"]
 
 
+def test_the_sizes_of_a_users_own_splits_are_printed_before_training_and_reported(folder: Path) -> None:
+    file = written(folder, BLOCK.replace("[1, 2]", "[1]"))
+    for path in [*(folder / "data" / "copying").glob("test.*"), *(folder / "data" / "copying").glob("valid.*")]:
+        path.unlink()
+    sizes = "6 for validation and 6 for the test were taken from the rows"
+    assert sizes in command("run", file, "--dry-run", *places(folder)).stdout
+    ran = command("run", file, *places(folder))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.index(sizes) < ran.stderr.index("begins")
+    reported = command("report", file, *places(folder), "--format", "md", "-o", folder / "made.md")
+    assert reported.returncode == 0, reported.stderr
+    assert sizes in (folder / "made.md").read_text("utf-8")
+
+
 def test_a_plan_is_executed_elsewhere_and_collected(folder: Path) -> None:
     file = folder / "made.toml"
     done = command("run", file, "--plan", folder / "plan", *places(folder))

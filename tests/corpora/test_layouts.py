@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,8 @@ def test_tatoeba_is_split_by_target_and_stays_so(tmp_path: Path) -> None:
     assert not targets["train"] & targets["valid"]
     assert 15 < len(targets["test"]) < 50
     assert sum(len(found) for found in corpus.splits.values()) == 6000
+    written = json.dumps({split: found.texts for split, found in corpus.splits.items()})
+    assert hashlib.sha256(written.encode()).hexdigest()[:16] == "e4db3fa484bdbf19"
     write(tmp_path / "tatoeba.de-en.tsv.gz", lines(["de\ten", *reversed(rows), "Neu\tNew"]))
     again = read_corpus("tatoeba", tmp_path)
     assert set(again.splits["test"].texts[1]) - {"New"} == targets["test"]

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from embinit.corpora.tasks import read_corpus, task_data
+from embinit.experiments.definition.settings import TaskSettings
 from embinit.experiments.inputs.fingerprints import fingerprint
+from embinit.experiments.inputs.locations import Places
+from embinit.experiments.inputs.tasks import ready
 from embinit.prepared.prepare import Settings, prepare
 
 ROOT = Path(__file__).parents[2]
@@ -62,3 +65,11 @@ def _tasks(content: Any) -> Iterator[dict[str, Any]]:
         yield content
     for inner in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
         yield from _tasks(inner)
+
+
+def test_tatoebas_split_keeps_the_fingerprint_of_its_runs(real_data: Path, tmp_path: Path) -> None:
+    specs = list(_tasks(json.loads((ROOT / "results" / "table1.results.json").read_text("utf-8"))))
+    known = {spec["data"] for spec in specs if (spec["name"], spec["tokenizer"]) == ("tatoeba", "spacy")}
+    assert len(known) == 1
+    task = TaskSettings("tatoeba", longest=250, also=("iwslt2017:test",))
+    assert known == {ready(task, Places(real_data, work=tmp_path), tmp_path, lambda *_: None).data}

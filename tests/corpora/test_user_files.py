@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from embinit.corpora.examples import Corpus
 from embinit.corpora.tasks import read_hub
 from embinit.corpora.user import read_files
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, Unavailable
+from embinit.prepared.prepare import Settings, prepare
 from tests.corpora.layouts import ENGLISH, GERMAN, lines, multi30k_jsonl, write
 
 
@@ -24,12 +26,97 @@ def test_parallel_text_with_splits(tmp_path: Path) -> None:
     assert corpus.languages == ("de", "en")
 
 
-def test_parallel_text_without_splits_is_split(tmp_path: Path) -> None:
-    write(tmp_path / "source.txt", lines([f"s{i}" for i in range(2000)]))
-    write(tmp_path / "target.txt", lines([f"t{i}" for i in range(2000)]))
-    corpus = read_files(tmp_path)
-    assert sum(len(rows) for rows in corpus.splits.values()) == 2000
-    assert all(0 < len(corpus.splits[name]) < 60 for name in ("valid", "test"))
+def pairs(folder: Path, count: int, names: tuple[str, str] = ("source.txt", "target.txt"), start: int = 0) -> Path:
+    """Write parallel text of distinct sentences, and return its folder."""
+    folder.mkdir(exist_ok=True)
+    for name, letter in zip(names, "st", strict=True):
+        write(folder / name, lines([f"{letter}{i}" for i in range(start, start + count)]))
+    return folder
+
+
+def sizes(corpus: Corpus) -> dict[str, int]:
+    return {name: len(rows) for name, rows in corpus.splits.items()}
+
+
+@pytest.mark.parametrize(("count", "held_out"), [(3_000, 300), (20_000, 500), (100_000, 1_000)])
+def test_rows_without_splits_give_splits_that_can_be_scored(count: int, held_out: int, tmp_path: Path) -> None:
+    corpus = read_files(pairs(tmp_path, count))
+    assert sizes(corpus) == {"train": count - 2 * held_out, "valid": held_out, "test": held_out}
+    assert corpus.held_out == ("valid", "test")
+    targets = [set(rows.texts[1]) for rows in corpus.splits.values()]
+    assert len(set.union(*targets)) == count
+    assert len(corpus.notes) == 1
+    assert f"{held_out:,} for validation and {held_out:,} for the test" in corpus.notes[0]
+
+
+def test_a_sentence_is_in_one_split_and_added_rows_move_few(tmp_path: Path) -> None:
+    before = read_files(pairs(tmp_path / "a", 3_000)).splits
+    after = read_files(pairs(tmp_path / "b", 3_100)).splits
+    assert len(set(before["test"].texts[1]) & set(after["test"].texts[1])) > 250
+    write(tmp_path / "data.tsv", "text\tlabel\n" + "".join(f"row {i // 3}\t{i % 2}\n" for i in range(900)))
+    write(tmp_path / "data.tsv", (tmp_path / "data.tsv").read_text() + "often\t1\n" * 400)
+    splits = read_files(tmp_path).splits
+    texts = [set(rows.texts[0]) for rows in splits.values()]
+    assert not texts[0] & texts[1] and not texts[1] & texts[2] and not texts[0] & texts[2]
+    assert "often" in texts[0]  # it alone would fill a split
+    assert all(100 < len(splits[name]) <= 130 for name in ("valid", "test"))
+
+
+def test_training_rows_alone_are_split_and_a_missing_test_is_not(tmp_path: Path) -> None:
+    alone = pairs(tmp_path / "alone", 2_500, ("train.source.txt", "train.target.txt"))
+    assert sizes(read_files(alone)) == {"train": 2_000, "valid": 250, "test": 250}
+    with_test = pairs(pairs(tmp_path / "t", 2_500, ("train.src", "train.tgt")), 300, ("test.src", "test.tgt"), 9_000)
+    assert sizes(read_files(with_test)) == {"train": 2_250, "valid": 250, "test": 300}
+    with_valid = pairs(pairs(tmp_path / "v", 2_500, ("train.src", "train.tgt")), 300, ("dev.src", "dev.tgt"), 9_000)
+    corpus = read_files(with_valid)
+    assert sizes(corpus) == {"train": 2_500, "valid": 300}
+    assert corpus.notes == corpus.held_out == ()
+
+
+def test_splits_too_small_to_be_scored_are_noted(tmp_path: Path) -> None:
+    small = read_files(pairs(tmp_path / "small", 1_500))
+    assert [note.partition(" has ")[0] for note in small.notes[1:]] == ["valid", "test"]
+    tiny = read_files(pairs(tmp_path / "tiny", 8))
+    assert sizes(tiny) == {"train": 8}
+    assert "no validation rows" in tiny.notes[0]
+
+
+def test_pairs_named_by_their_languages_are_read_as_they_are(tmp_path: Path) -> None:
+    folder = pairs(tmp_path / "a", 50, ("train.de", "train.en"))
+    pairs(folder, 5, ("val.de", "val.en"), 900)
+    corpus = read_files(folder, "de-en")
+    assert sizes(corpus) == {"train": 50, "valid": 5}
+    assert corpus.splits["train"].texts[0][0] == "s0"
+    assert read_files(folder, "en-de").splits["train"].texts[0][0] == "t0"
+    with pytest.raises(EmbinitError, match=r"train\.de and train.en; say which is the source"):
+        read_files(folder)
+    with pytest.raises(EmbinitError, match=r"train\.fr and train\.en"):
+        read_files(folder, "fr-en")
+    moses = pairs(tmp_path / "b", 50, ("corpus.de-en.de", "corpus.de-en.en"))
+    assert len(read_files(moses, "de-en").splits) == 3
+
+
+def test_two_files_and_a_table_are_read_by_their_names(tmp_path: Path) -> None:
+    pairs(tmp_path, 50, ("news.de", "news.en"))
+    corpus = read_files([tmp_path / "news.en", tmp_path / "news.de"])
+    assert corpus.languages == ("en", "de")
+    assert corpus.splits["train"].texts[0][0].startswith("t")
+    write(tmp_path / "reviews.tsv", "text\tlabel\n" + "".join(f"row {i}\t{i % 2}\n" for i in range(500)))
+    assert sizes(read_files(tmp_path / "reviews.tsv")) == {"train": 400, "valid": 50, "test": 50}
+    with pytest.raises(EmbinitError, match="neither a folder nor a table"):
+        read_files(tmp_path / "news.de")
+    with pytest.raises(Unavailable, match="no such file or folder"):
+        read_files([tmp_path / "news.de", tmp_path / "none.en"])
+
+
+def test_the_order_of_two_files_decides_the_prepared_task(tmp_path: Path) -> None:
+    pairs(tmp_path, 60, ("a.txt", "b.txt"))
+    settings = Settings("files", ("whitespace", "whitespace"), False, 1, ("xx", "xx"))
+    both = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    one, other = (prepare(read_files(paths), settings, tmp_path / "out")[0] for paths in (both, both[::-1]))
+    assert one.path != other.path
+    assert "s1" in one.vocabularies["source"].tokens
+    assert "s1" in other.vocabularies["target"].tokens
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl"])
@@ -162,7 +249,7 @@ def test_other_names_of_the_sides_a_wrong_pair_and_mixed_kinds(tmp_path: Path) -
     write(tmp_path / "train.src", lines(GERMAN))
     write(tmp_path / "train.trg", lines(ENGLISH))
     assert read_files(tmp_path).splits["train"].texts == (GERMAN, ENGLISH)
-    with pytest.raises(EmbinitError, match="expected SOURCE-TARGET"):
+    with pytest.raises(EmbinitError, match="'de' is not SOURCE-TARGET"):
         read_files(tmp_path, "de")
     write(tmp_path / "valid.tsv", "text\tlabel\na\t1\n")
     with pytest.raises(EmbinitError, match="differ in kind"):

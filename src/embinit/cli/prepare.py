@@ -106,7 +106,7 @@ def _list(json: bool) -> None:
     about = {name: data.about for name, data in tasks().items()}
     about["captions"] = "generated picture captions, German and English: no data and no network"
     about["captions-labelled"] = "generated English captions with a label"
-    about["files"] = "your own: train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl with a header"
+    about["files"] = "your own: train.de + train.en, train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl"
     if json:
         print_json(about)
         return
@@ -122,6 +122,7 @@ def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int)
     from embinit.corpora import generated
     from embinit.corpora.tasks import read_corpus, read_hub, tasks
     from embinit.corpora.user import read_files
+    from embinit.corpora.user_files import named_paths
     from embinit.errors import EmbinitError, closest
 
     if name == "captions-labelled" and pair is not None:
@@ -138,7 +139,7 @@ def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int)
         raise EmbinitError(f"{name} needs --data DIR{'' if name == 'files' else ' (or --data hub)'}")
     with working(f"reading {name}"):
         if name == "files":
-            return read_files(Path(data), pair)
+            return read_files(named_paths(data), pair)
         if data == "hub" or (data == tasks()[name].hub.get("id") and not Path(data).exists()):
             return read_hub(name, hub.download, pair)
         return read_corpus(name, Path(data), pair)

@@ -97,13 +97,15 @@ def command(
 
 def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Path], None]]:
     """Return the report, and what writes its small file."""
+    from dataclasses import replace
+
     from embinit.cli.console import console
     from embinit.errors import EmbinitError
     from embinit.experiments.inputs.outline import read_experiment
     from embinit.experiments.measurements import read_measured
     from embinit.experiments.runs.store import results_of
     from embinit.reports.analysis.measurements import summarize_measured
-    from embinit.reports.analysis.sample_texts import texts_in
+    from embinit.reports.analysis.sample_texts import data_notes, texts_in
     from embinit.reports.results_file import read_compact, write_compact, write_measured
     from embinit.reports.summarize import summarize
 
@@ -124,8 +126,10 @@ def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Pat
     results = results_of(experiment, runs)
     for message in results.damaged:
         console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
-    texts = texts_in(where.work / "prepared")
-    summary = summarize(experiment, results, texts=texts, file=shown)
+    prepared = where.work / "prepared"
+    summary = summarize(experiment, results, texts=texts_in(prepared), file=shown)
+    notes = data_notes((result.spec for result in results.values()), prepared)
+    summary = replace(summary, notes=(*summary.notes, *notes))
     return summary, lambda path: write_compact(experiment, results, path, shown)
 
 

@@ -83,6 +83,7 @@ def command(
 
     embinit run experiments/demo.toml
     """
+    from embinit.cli.console import console
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError
     from embinit.experiments.plan import specs_of, with_first_seeds, write_plan
@@ -99,6 +100,8 @@ def command(
         return
     specs = specs_of(resolved)
     _say_missing(resolved)
+    for note in _notes(resolved):
+        console(err=True).print(note, markup=False, soft_wrap=True)
     if plan is not None:
         todo = [spec for spec in specs if not is_done(runs / spec.key)]
         path = write_plan(resolved, todo, plan, where.work)

@@ -51,6 +51,8 @@ class Corpus:
     languages: tuple[str, ...] = ()
     #: sentences about sizes that differ from the official ones
     notes: tuple[str, ...] = ()
+    #: the splits that were taken from the training rows, because no file holds them; prepared folders differ by this
+    held_out: tuple[str, ...] = ()
 
 
 def split_of(texts: list[list[str]], labels: list[int] | None, reading: Reading) -> Split:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from embinit.corpora.division import deciding_text, hash_share, rows_at
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.running_text import in_order, is_empty, text_lines, text_split
 from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, segments, table, tags, text_of
@@ -316,19 +316,11 @@ def _nearest(score: str) -> str:
 def by_target(rows: Split) -> dict[str, Split]:
     """Return train, valid and test (98, 1 and 1 %), with all rows of one target sentence, or of one text, in one split."""
     places: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
-    for i, text in enumerate(rows.texts[-1] if rows.labels is None else rows.texts[0]):
-        share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+    for i, text in enumerate(deciding_text(rows)):
+        share = hash_share(text)
         places["valid" if share < 0.01 else "test" if share < 0.02 else "train"].append(i)
-    # Rejected rows are counted once, with the training rows. A split without rows is left out.
-    return {
-        name: Split(
-            tuple([side[i] for i in chosen] for side in rows.texts),
-            None if rows.labels is None else rows.labels[chosen],
-            rows.reading if name == "train" else Reading(rows.reading.files),
-        )
-        for name, chosen in places.items()
-        if chosen
-    }
+    # A split without rows is left out.
+    return {name: rows_at(rows, chosen, first=name == "train") for name, chosen in places.items() if chosen}
 
 
 def _notes(data: TaskData, splits: dict[str, Split], sides: tuple[str, ...]) -> tuple[str, ...]:

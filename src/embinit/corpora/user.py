@@ -2,89 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, product
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from embinit.corpora.division import FEW, divide
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
-from embinit.corpora.tables import Row, existing, field_of, has_column, parallel, table, text_of
-from embinit.corpora.tasks import by_target
-from embinit.errors import EmbinitError, Unavailable
+from embinit.corpora.tables import Row, field_of, has_column, parallel, table, text_of
+from embinit.corpora.user_files import SOURCE, TARGET, find_user_files
+from embinit.errors import EmbinitError
+from embinit.format import listed, plural
 
-_SPLITS = {
-    "train": ("train",),
-    "valid": ("valid", "validation", "val", "dev"),
-    "test": ("test",),
-    "all": ("data", "all"),
-}
-_TABLES = (".tsv", ".csv", ".jsonl", ".parquet")
-_SOURCE, _TARGET = ("source", "src"), ("target", "tgt", "trg")
 _FIRST = ("text", "sentence", "sentence1", "premise", "question", "question1")
 _SECOND = ("sentence2", "hypothesis", "question2")
 _LABEL = ("label", "gold_label", "class")
 
 
-def read_files(folder: Path, pair: str | None = None) -> Corpus:
-    """Return the corpus of a folder.
+def read_files(paths: Path | Sequence[Path], pair: str | None = None) -> Corpus:
+    """Return the corpus of a user's files.
 
-    The folder holds parallel text (`train.source.txt` and `train.target.txt`) or tables with a header (`train.tsv`, .csv,
-    .jsonl, .parquet). A table with the columns `source` and `target` is a translation; one with a text column, maybe a
-    second one, and `label` is a classification. Rows without splits (`source.txt` and `target.txt`, `data.tsv`) are split
-    98, 1 and 1 % by their target or text.
+    A table with the columns `source` and `target` is a translation; one with a text column, maybe a second one, and `label`
+    is a classification. If no file holds the validation rows, they are taken from the training rows, and so are the test
+    rows if no file holds them either (`division.divide`). The corpus says so in its notes.
+
+    Parameters
+    ----------
+    paths
+        A folder (docs/data.md lists the names that its files may have), a table, or two text files: the source's and the
+        target's.
+    pair
+        The languages of a translation, `SOURCE-TARGET`.
+
+    Raises
+    ------
+    Unavailable
+        If there are no such files.
+    EmbinitError
+        If a file has other columns, no usable row, or another number of lines than the file beside it.
     """
-    if not folder.is_dir():
-        raise Unavailable(f"no such folder: {folder}")
+    files = find_user_files([paths] if isinstance(paths, Path) else paths, pair)
     splits: dict[str, Split] = {}
     labels: tuple[str, ...] = ()
-    for split, names in _SPLITS.items():
+    for split, group in files.splits.items():
         reading = Reading()
-        rows = _rows(folder, names, split == "all", reading)
-        if rows is None:
-            continue
+        rows = parallel(group, reading, ("source", "target")) if len(group) == 2 else table(group[0], reading)
         splits[split], labels = _split(rows, reading, labels)
         if not len(splits[split]):
             why = f": {reading.examples[0]}" if reading.examples else ""
             raise EmbinitError(f"{split}: no usable row in {', '.join(reading.files)}{why}")
-    if "all" in splits and "train" in splits:
-        raise EmbinitError(f"{folder} holds training rows and rows without a split; remove one of them")
-    if "all" in splits:
-        splits = {**by_target(splits.pop("all")), **splits}
-    if "train" not in splits:
-        raise Unavailable(
-            f"{folder} holds no training rows: expected train.source.txt and train.target.txt, source.txt and target.txt, "
-            "or train.tsv, data.tsv (.csv, .jsonl, .parquet) with a header"
-        )
     kinds = {(rows.labels is None, len(rows.texts)) for rows in splits.values()}
     if len(kinds) > 1:
-        raise EmbinitError(f"{folder}: the splits differ in kind; all must be translations, or all must have labels")
+        names = ", ".join(path.name for path in files.paths)
+        raise EmbinitError(f"the splits differ in kind; all must be translations, or all must have labels: {names}")
+    splits, held_out = _complete(splits)
     translation = splits["train"].labels is None
+    languages = _languages(files.pair, translation)
+    notes = (*_division_notes(splits, held_out), *_size_notes(splits))
     return Corpus(
-        "files", "translation" if translation else "classification", splits, labels, _languages(pair, translation)
+        "files", "translation" if translation else "classification", splits, labels, languages, notes, held_out
     )
+
+
+def _complete(splits: dict[str, Split]) -> tuple[dict[str, Split], tuple[str, ...]]:
+    """Return the splits with validation and test rows, and the names of those that were taken from the training rows.
+
+    If validation rows are given and no test rows, the former are scored: nothing is taken from the training rows.
+    """
+    rows = splits.get("all") or splits["train"]
+    given = {name: split for name, split in splits.items() if name in ("valid", "test")}
+    wanted = [name for name in ("valid", "test") if name not in given]
+    if wanted == ["test"] and "train" in splits:
+        return splits, ()
+    divided = divide(rows, wanted) if wanted else {"train": rows}
+    held_out = tuple(name for name in wanted if name in divided)
+    ordered = {**divided, **given}
+    return {name: ordered[name] for name in ("train", "valid", "test") if name in ordered}, held_out
+
+
+def _division_notes(splits: dict[str, Split], held_out: tuple[str, ...]) -> list[str]:
+    if not held_out:
+        return []
+    by = "target sentence" if splits["train"].labels is None else "text"
+    sizes = listed([f"{len(splits[name]):,} for {_PURPOSE[name]}" for name in held_out])
+    return [f"{sizes} were taken from the rows, by a hash of the {by}; {len(splits['train']):,} are left for training"]
+
+
+_PURPOSE = {"valid": "validation", "test": "the test"}
+
+
+def _size_notes(splits: dict[str, Split]) -> list[str]:
+    """Return a sentence for each split that is missing or too small for its score to be trusted."""
+    notes = [
+        f"{name} has {plural(len(splits[name]), 'row')}; a score on fewer than {FEW} rows varies much by chance"
+        for name in ("valid", "test")
+        if name in splits and len(splits[name]) < FEW
+    ]
+    if "valid" not in splits:
+        notes.append(
+            f"there are no validation rows, and too few rows ({len(splits['train']):,}) to take some from them"
+        )
+    return notes
 
 
 def _languages(pair: str | None, translation: bool) -> tuple[str, ...]:
     """Return the languages that a pair names; `xx`, any language, without a pair."""
     languages = tuple((pair or ("xx-xx" if translation else "xx")).split("-"))
     if len(languages) != 1 + translation or not all(languages):
-        raise EmbinitError(f"--pair {pair}: expected {'SOURCE-TARGET' if translation else 'one language'}")
+        expected = "SOURCE-TARGET, for example de-en" if translation else "one language"
+        raise EmbinitError(f"the pair {pair!r} is not {expected}")
     return languages
-
-
-def _rows(folder: Path, names: tuple[str, ...], bare: bool, reading: Reading) -> Iterator[Row] | None:
-    prefixes = [*(f"{name}." for name in names), *([""] if bare else [])]
-    for prefix in prefixes:
-        for source, target in product(_SOURCE, _TARGET):
-            paths = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in (source, target)]
-            if all(paths):
-                return parallel([path for path in paths if path is not None], reading, ("source", "target"))
-    for name in names:
-        for ending in _TABLES:
-            path = existing(folder, [name + ending])
-            if path is not None:
-                return table(path, reading)
-    return None
 
 
 def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tuple[Split, tuple[str, ...]]:
@@ -94,13 +121,13 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
         return split_of([[]], None, reading), labels
     where, fields = first
     labelled = any(name in fields for name in _LABEL)
-    if not any(name in fields for name in (*_LABEL, *_SOURCE, *_TARGET)):
+    if not any(name in fields for name in (*_LABEL, *SOURCE, *TARGET)):
         raise EmbinitError(
-            f"{where}: the columns are {', '.join(map(str, fields))}; a translation has {' or '.join(_SOURCE)} and "
-            f"{' or '.join(_TARGET)}, a classification {' or '.join(_LABEL)} and {' or '.join(_FIRST)}, "
+            f"{where}: the columns are {', '.join(map(str, fields))}; a translation has {' or '.join(SOURCE)} and "
+            f"{' or '.join(TARGET)}, a classification {' or '.join(_LABEL)} and {' or '.join(_FIRST)}, "
             f"maybe with {' or '.join(_SECOND)}"
         )
-    columns = _text_columns(fields) if labelled else [_SOURCE, _TARGET]
+    columns = _text_columns(fields) if labelled else [SOURCE, TARGET]
     for names in columns:
         has_column(fields, names, where)
     texts: list[list[str]] = [[] for _ in columns]

@@ -20,7 +20,7 @@ from embinit.prepared.folder import VERSION, Prepared, open_prepared
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
-from embinit.types import TEXT_TASKS, TaskKind, Vocabulary
+from embinit.types import TEXT_TASKS, Vocabulary
 
 #: Called with the name of the part, the number of sentences that are done, and their total.
 Progress = Callable[[str, int, int], None]
@@ -71,7 +71,7 @@ def prepare(
     elif settings.boundary is not None:
         raise EmbinitError(f"{corpus.name} is no running text, so it has no boundary {settings.boundary!r}")
     corpus, left_out = _reduced(corpus, settings)
-    path = out / _folder_name(settings, sources, corpus.task)
+    path = out / _folder_name(settings, sources, corpus)
     if (path / "manifest.json").is_file():
         return open_prepared(path), False
     sides = ("source", "target") if corpus.task == "translation" else ("text",)
@@ -271,13 +271,18 @@ def _sources(corpus: Corpus) -> list[dict[str, Any]]:
     return listed
 
 
-def _folder_name(settings: Settings, sources: list[dict[str, Any]], task: TaskKind) -> str:
+def _folder_name(settings: Settings, sources: list[dict[str, Any]], corpus: Corpus) -> str:
     """Return a readable name that differs whenever settings, tokenizers' files or sources do."""
     tokenizers = [_tokenizer_digest(spec) for spec in settings.tokenizers]
     # The version stands for everything outside files: rules of tokenizers, the grammar of generated captions.
     chosen = {key: value for key, value in asdict(settings).items() if value is not None}
-    if task in TEXT_TASKS:
-        chosen["task"] = task  # the same text serves both, with and without <mask>
+    if corpus.task in TEXT_TASKS:
+        chosen["task"] = corpus.task  # the same text serves both, with and without <mask>
+    if corpus.held_out:
+        chosen["held out"] = {name: len(corpus.splits[name]) for name in corpus.held_out}
+    read = [Path(name).name for name in corpus.splits["train"].reading.files]
+    if corpus.name == "files" and read != sorted(read):
+        chosen["order"] = read  # the first file is the source, and `sources` is sorted
     content = json.dumps([VERSION, embinit.__version__, chosen, tokenizers, sources], sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     kind = Path(settings.tokenizers[0]).name.removesuffix(".json").partition(":")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,21 +15,30 @@ from embinit.reports.analysis.samples import Known, Texts
 from embinit.text.markers import scheme_of
 
 
+@cache
+def prepared_with(data: str, folder: Path) -> Prepared | None:
+    """Return the prepared task with this fingerprint, if it lies in this folder."""
+    for path in sorted(folder.iterdir()) if data and folder.is_dir() else []:
+        if (path / "manifest.json").is_file() and fingerprint(path) == data:
+            return open_prepared(path)
+    return None
+
+
 def texts_in(folder: Path) -> Texts:
     """Return what gives a run's sentences, if the task that it was trained on lies in this folder."""
 
-    @cache
-    def prepared(data: str) -> Prepared | None:
-        for path in sorted(folder.iterdir()) if data and folder.is_dir() else []:
-            if (path / "manifest.json").is_file() and fingerprint(path) == data:
-                return open_prepared(path)
-        return None
-
     def texts(spec: Spec, split: str) -> Known | None:
-        found = prepared(spec.task.data)
+        found = prepared_with(spec.task.data, folder)
         return None if found is None or split not in found.splits else _known(found, split)
 
     return texts
+
+
+def data_notes(specs: Iterable[Spec], folder: Path) -> list[str]:
+    """Return the notes on a user's own data: its splits and their sizes. Known data sets have theirs in `prepare`."""
+    tasks = [prepared_with(data, folder) for data in dict.fromkeys(spec.task.data for spec in specs)]
+    own = [task for task in tasks if task is not None and task.manifest["name"] == "files"]
+    return [f"{task.path.name}: {note}" for task in own for note in task.manifest["notes"]]
 
 
 def _known(prepared: Prepared, split: str) -> Known:
