@@ -28,15 +28,11 @@ bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformer
 	$(BIN)/python -m benchmarks.vectors
 	$(BIN)/python -m benchmarks.training --rounds 2 --json build/bench/training.jsonl
 
-# Pages outside of docs/ are laid beside the others, and links follow.
+# tools/site_pages.py lays the pages out; the reference of the command line comes from typer, that of Python from the docstrings.
 docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its figures, in build/site
 	$(BIN)/python -m pip install -q -c constraints.txt --group docs
-	rm -rf build/pages build/site
-	mkdir -p build/pages/results build/pages/reference
-	cp -r docs/. RESULTS.md PAPER.md CONTRIBUTING.md build/pages
-	cp README.md build/pages/index.md
-	cp -r results/figures results/*.md build/pages/results
-	sed -i.bak -e 's|](docs/|](|g' -e 's|](\.\./|](|g' build/pages/*.md && rm build/pages/*.bak
+	rm -rf build/site
+	$(BIN)/python tools/site_pages.py build/pages
 	$(BIN)/python -m typer embinit.cli utils docs --name embinit --title "Command line" --output build/pages/reference/cli.md
 	$(BIN)/zensical build --strict
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,39 @@ def test_the_site_has_every_page() -> None:
     }
     pages = {"index.md" if name == "README.md" else name for name in expected - outside}
     assert listed == pages | generated
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages as `make docs` lays them out, without those that are generated."""
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        import site_pages
+    finally:
+        sys.path.pop(0)
+    site_pages.lay_out(folder)
+    return folder
+
+
+def test_links_and_figures_of_the_site_lead_somewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.md"))
+    links = [(page, link) for page in pages for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8")))]
+    targets = [(page, link.partition("#")[0]) for page, link in links if "://" not in link and not link.startswith("#")]
+    assert len(targets) > 100
+    generated = {site / "reference" / "cli.md"}
+    missing = [(page.name, link) for page, link in targets if not (page.parent / link).exists()]
+    assert [line for line in missing if site / "reference" / Path(line[1]).name not in generated] == []
+    assert "](explanation/findings.md" in (site / "index.md").read_text("utf-8")
+
+
+def test_a_link_to_a_file_that_the_site_lacks_becomes_its_label(site: Path) -> None:
+    import site_pages
+
+    text = "See [the demo](../../experiments/demo.toml), [findings](../explanation/findings.md#x) and `[a](b.md)`."
+    paths = {"docs/how-to/a.md": "how-to/a.md", "docs/explanation/findings.md": "explanation/findings.md"}
+    relinked = site_pages.relink(text, "docs/how-to/a.md", paths)
+    assert relinked == "See the demo, [findings](../explanation/findings.md#x) and `[a](b.md)`."
 
 
 SOURCES = ROOT / "src"

@@ -1,4 +1,4 @@
-"""Two nodes on loopback, started as docs/cluster.md says: a worker or a node that is lost leaves no trace in the results."""
+"""Two nodes on loopback, as in docs/how-to/cluster.md: a lost worker or node leaves no trace in the results."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Nodes:
         self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *words: str) -> None:
-        """Start both, as docs/cluster.md says; further words are the second's."""
+        """Start both, as docs/how-to/cluster.md says; further words are the second's."""
         port = self.address.partition(":")[2]
         self._start("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self._folder}")
         self._start(f"--address={self.address}", "--node-ip-address=127.0.0.2", *words)

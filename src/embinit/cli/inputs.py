@@ -19,7 +19,7 @@ _PLACES = "Places"
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Experiments, a TOML file each (docs/experiments.md).", show_default=False),
+    typer.Argument(metavar="FILE", help="Experiments, a TOML file each.", show_default=False),
 ]
 
 

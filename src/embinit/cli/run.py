@@ -65,7 +65,7 @@ def command(
         typer.Option(
             "--address",
             metavar="HOST:PORT",
-            help="The Ray cluster (docs/cluster.md), or `auto`; by default one is started on this machine.",
+            help="The address of a Ray cluster, or `auto`; by default one is started on this machine.",
             show_default=False,
         ),
     ] = None,

@@ -1,6 +1,6 @@
 """One TOML file a question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
 
-Everything that is not understood is said at once, with the closest name, before anything starts (docs/experiments.md).
+All mistakes are reported at once, with the closest name, before anything starts (docs/how-to/experiments.md).
 """
 
 from __future__ import annotations

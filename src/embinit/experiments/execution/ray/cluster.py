@@ -68,7 +68,7 @@ def _set_up(address: str | None) -> None:
 def _reason(error: BaseException) -> str:
     """Return in one line why Ray did not start or let nobody in."""
     if "AuthToken" in f"{error} {error.__cause__}":
-        return "it wants its token; set RAY_AUTH_MODE=token and give the head's (docs/cluster.md)"
+        return "it wants its token; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token of the head node"
     return " ".join(str(error).split()) or type(error).__name__
 
 

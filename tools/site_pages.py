@@ -1,0 +1,73 @@
+"""Lay out the pages of the documentation site in a folder: `python tools/site_pages.py build/pages`.
+
+README becomes the front page. RESULTS.md, its pages and figures, and the other documents of the root stand beside the pages
+of docs/. Links follow. A link to a file that the site lacks becomes plain text. A notebook becomes a page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: A block of code, a link or an image, or code in a line, whichever begins first.
+_CODE_OR_LINK = re.compile(
+    r"^```.*?^```$|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
+)
+_SUFFIXES = (".md", ".ipynb", ".svg", ".png", ".css", ".js")
+
+
+def site_paths() -> dict[str, str]:
+    """Return the path on the site of each file of the repository that the site has."""
+    files = [
+        *sorted(ROOT.glob("*.md")),
+        *(path for name in ("docs", "results") for path in sorted((ROOT / name).rglob("*"))),
+    ]
+    names = [path.relative_to(ROOT).as_posix() for path in files if path.suffix in _SUFFIXES]
+    paths = {name: re.sub(r"\.ipynb$", ".md", name.removeprefix("docs/")) for name in names}
+    return paths | {"README.md": "index.md"}
+
+
+def notebook_page(notebook: Path) -> str:
+    """Return a notebook as Markdown: its text, and its code without outputs."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
+    return "\n\n".join(f"```python\n{source}\n```" if kind == "code" else source for kind, source in cells) + "\n"
+
+
+def relink(text: str, page: str, paths: dict[str, str]) -> str:
+    """Return the text of a page with the links of the site; code blocks stay as they are."""
+    here, there = Path(page).parent, Path(paths[page]).parent
+
+    def follow(match: re.Match[str]) -> str:
+        image, label, link = match.groups()
+        target, hash_sign, anchor = (link or "").partition("#")
+        if not target or ":" in target:
+            return match[0]
+        name = os.path.normpath(here / target)
+        if name not in paths:
+            return label
+        return f"{image}[{label}]({os.path.relpath(paths[name], there)}{hash_sign}{anchor})"
+
+    return _CODE_OR_LINK.sub(follow, text)
+
+
+def lay_out(folder: Path) -> None:
+    """Write all pages and figures below a folder, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    paths = site_paths()
+    for name, target in paths.items():
+        source, page = ROOT / name, folder / target
+        page.parent.mkdir(parents=True, exist_ok=True)
+        if page.suffix != ".md":
+            shutil.copyfile(source, page)
+            continue
+        text = notebook_page(source) if source.suffix == ".ipynb" else source.read_text("utf-8")
+        page.write_text(relink(text, name, paths), "utf-8")
+
+
+if __name__ == "__main__":
+    lay_out(Path(sys.argv[1]))
