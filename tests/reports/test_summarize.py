@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
 
 from embinit import statistics
+from embinit.experiments import spec as spec_module
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.samples import Known
@@ -156,6 +158,52 @@ def test_settings_are_compared_with_their_own_baseline() -> None:
     assert row(part, "pretrained · post-LN").difference.verdict == ""  # type: ignore[union-attr]
     assert row(part, "pretrained · pre-LN").difference.verdict == "better"  # type: ignore[union-attr]
     assert summary.answer == "pretrained is better than xavier in 1 of 2 settings"
+
+
+def test_data_without_test_rows_is_judged_on_its_validation_rows() -> None:
+    block = made.block("reviews", task="reviews", split="test", score="accuracy", paper=())
+    found = made.results(replace(block, split="valid"))
+    summary = report(block, results=found)
+    (part,) = summary.parts
+    assert part.metric.split == "valid"
+    assert [len(one.scores) for one in part.rows] == [5] * 4
+    assert part.rows[0].difference is None and part.rows[1].difference is not None
+    assert summary.caveats[0].startswith("the data has no test rows")
+    both = summarize(made.experiment(block, made.block()), found | made.results())
+    assert [one.metric.split for one in both.parts] == ["valid", "test"]
+    assert both.caveats[0].startswith("the data of reviews has no test rows")
+
+
+def test_a_block_without_runs_and_a_score_that_no_split_has_stay_as_they_are() -> None:
+    block = made.block()
+    assert report(block, results={}).parts[0].metric.split == "test"
+    other = report(replace(block, score="chrf"), results=made.results(block))
+    assert other.parts[0].metric.split == "test"
+    assert not any("no test rows" in said for said in other.caveats)
+
+
+def test_the_commands_are_whole_and_quoted_for_a_shell() -> None:
+    block = made.block()
+    options = ["--runs", "my runs", "--data", "texts"]
+    summary = summarize(made.experiment(block), {}, file="a b/it's.toml", options=options)
+    assert [shlex.split(command) for command in summary.commands] == [
+        ["embinit", verb, "a b/it's.toml", *options] for verb in ("run", "report")
+    ]
+
+
+def test_a_run_is_hashed_once_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    block, hashed = made.block(), list[object]()
+    found = made.results(block)
+    again = replace(block, runs=tuple(replace(one, spec=replace(one.spec)) for one in block.runs))
+    digest = spec_module.digest
+
+    def counting(content: object) -> str:
+        hashed.append(content)
+        return digest(content)
+
+    monkeypatch.setattr(spec_module, "digest", counting)
+    assert report(again, results=found).parts[0].rows[0].statistic is not None
+    assert len(hashed) <= len(block.runs)
 
 
 def test_an_axis_of_one_value_is_in_no_label() -> None:

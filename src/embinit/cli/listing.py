@@ -66,8 +66,10 @@ def results_table(experiment: Experiment, results: dict[str, Result]) -> Table:
     """Return the mean score over seeds of each line; `embinit report` says more."""
     from rich.text import Text
 
+    from embinit.experiments.runs.splits import with_scored_split
+
     made = table("block", "start", "score", "mean", "σ", "seeds", right_from=3)
-    for block in experiment.blocks:
+    for block in (with_scored_split(block, results) for block in experiment.blocks):
         rows: dict[tuple[tuple[str, str], ...], list[float]] = {}
         counts: dict[tuple[tuple[str, str], ...], int] = {}
         for planned in block.runs:

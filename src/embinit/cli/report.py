@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,7 +80,8 @@ def command(
     from embinit.cli.console import console, print_json, working
 
     with working(f"reading {file.name}"):
-        summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors))
+        options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
+        summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors), options)
     targets = _targets(_formats(form, out), out, summary.name)
     for path in targets.values():
         shared.keep_inputs(path, file)
@@ -95,7 +95,14 @@ def command(
         screen.print(f"written: {path}", markup=False, soft_wrap=True)
 
 
-def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Path], None]]:
+def _options(folders: dict[str, Path | None]) -> list[str]:
+    """Return the folders that the user named, as words of a command."""
+    return [
+        word for name, folder in folders.items() if folder not in (None, planning.RUNS) for word in (name, str(folder))
+    ]
+
+
+def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Summary, Callable[[Path], None]]:
     """Return the report, and what writes its small file."""
     from dataclasses import replace
 
@@ -120,25 +127,25 @@ def _read(file: Path, runs: Path, where: Places) -> tuple[Summary, Callable[[Pat
     shown = _shown(file)
     if experiment.kind != "training":
         measured = read_measured(runs, experiment.name)
-        return summarize_measured(experiment, measured, shown), lambda path: write_measured(
+        return summarize_measured(experiment, measured, str(file), options), lambda path: write_measured(
             experiment, measured, path, shown
         )
     results = results_of(experiment, runs)
     for message in results.damaged:
         console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
     prepared = where.work / "prepared"
-    summary = summarize(experiment, results, texts=texts_in(prepared), file=shown)
+    summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
     notes = data_notes((result.spec for result in results.values()), prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
     return summary, lambda path: write_compact(experiment, results, path, shown)
 
 
 def _shown(file: Path) -> str:
-    """Return a file's name for a command that others run: from here, or no more than its own name."""
+    """Return a file's name for those who get the results: its path below the current folder, or its name alone."""
     try:
-        return shlex.quote(file.resolve().relative_to(Path.cwd()).as_posix())
+        return file.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
-        return shlex.quote(file.name)
+        return file.name
 
 
 def _formats(form: str | None, out: Path | None) -> list[str]:

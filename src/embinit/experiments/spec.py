@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 VERSION = 1
@@ -74,7 +75,7 @@ class Spec:
             "training": _plain(dict(self.training)),
         }
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Return the run's name: a hash of everything that decides its numbers."""
         return digest(self.as_json())

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 
 from embinit.experiments.experiment import Block, Experiment
+from embinit.experiments.runs.splits import with_scored_split
+from embinit.format import listed
 from embinit.recipes.recipe import named_recipes
 from embinit.reports import metrics
 from embinit.reports.analysis import provenance
 from embinit.reports.analysis.answers import answer, block_answer, block_notes, caveats
 from embinit.reports.analysis.curves import NUMBER, curves, sweep
 from embinit.reports.analysis.matrices import shapes
+from embinit.reports.analysis.provenance import commands
 from embinit.reports.analysis.published import recipe_of
 from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
 from embinit.reports.analysis.samples import Texts, examples, no_texts
@@ -26,11 +30,27 @@ def summarize(
     texts: Texts = no_texts,
     shown: Mapping[str, tuple[Example, ...]] | None = None,
     file: str = "",
+    options: Sequence[str] = (),
 ) -> Summary:
-    """Return the report of an experiment from results by their keys; `file` is its TOML, for the commands.
+    """Return the report of an experiment.
 
-    `shown` gives the examples by block where outputs are no longer at hand (`compact.py`).
+    Parameters
+    ----------
+    experiment
+        The experiment that was read from its file.
+    results
+        Its finished runs: key -> result.
+    texts
+        Finds the sentences that were decoded; without it, examples have outputs alone.
+    shown
+        The examples of each block, if they are made already: a results file keeps no outputs.
+    file
+        The experiment's TOML, as the commands of the report name it.
+    options
+        The folders that the user named (`--data`, `--runs` ...), for the same commands.
     """
+    asked = experiment
+    experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
     found = [rows(block, results, experiment.baselines) for block in experiment.blocks]
     scores = [metrics.metric(block.score, block.split) for block in experiment.blocks]
     tables = _judged([block.name for block in experiment.blocks], list(zip(scores, found, strict=True)))
@@ -41,22 +61,33 @@ def summarize(
     chosen = choices(parts)
     parts = with_named(parts, chosen)
     file = file or f"experiments/{experiment.name}.toml"
+    moved = [block.name for block, own in zip(asked.blocks, experiment.blocks, strict=True) if block.split != own.split]
     return Summary(
         name=experiment.name,
         title=experiment.title,
         question=experiment.question,
         baseline=experiment.baseline,
         answer=answer(parts, experiment.baselines, chosen),
-        caveats=caveats(parts),
+        caveats=(*_on_validation_rows(moved, len(parts)), *caveats(parts)),
         notes=tuple(experiment.notes),
         recipes=_recipes(experiment),
         colors=_colors(parts, experiment.baseline),
         parts=parts,
         cost=provenance.cost(experiment, results),
-        commands=(f"embinit run {file}", f"embinit report {file}"),
+        commands=commands(file, options),
         file=file,
         choices=chosen,
     )
+
+
+def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
+    """Return a sentence if blocks are judged on validation rows because their data has no test rows."""
+    if not blocks:
+        return []
+    whose = "the data has" if len(blocks) == count else f"the data of {listed(blocks)} has"
+    return [
+        f"{whose} no test rows: the scores are those on the validation rows, which also chose the epoch that is scored"
+    ]
 
 
 def _judged(names: list[str], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:

@@ -15,6 +15,7 @@ from embinit.format import NONE, compact, fixed, listed, plural, share, signed
 from embinit.reports import metrics
 from embinit.reports.analysis import published
 from embinit.reports.analysis.answers import missing_blocks
+from embinit.reports.analysis.provenance import commands
 from embinit.reports.model import Cell, Cost, Part, Summary, Table
 
 #: The sides that Tables 2, 6 and 8 are about.
@@ -41,7 +42,9 @@ VERDICT_HEADER = (
 )
 
 
-def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, file: str = "") -> Summary:
+def summarize_measured(
+    experiment: Experiment, measured: dict[str, Any] | None, file: str = "", options: Sequence[str] = ()
+) -> Summary:
     """Return the report of an experiment that trains nothing, from what `embinit run` measured; None: nothing yet."""
     found = {block["name"]: block for block in (measured or {}).get("blocks", [])}
     parts = tuple(
@@ -68,7 +71,7 @@ def summarize_measured(experiment: Experiment, measured: dict[str, Any] | None, 
         colors={},
         parts=parts,
         cost=Cost(0, 0, 0.0, {}, experiment.cost, (), {}, (), ""),
-        commands=(f"embinit run {file}", f"embinit report {file}"),
+        commands=commands(file, options),
         file=file,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,15 @@ from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
 from embinit.reports.analysis.rows import Results
 from embinit.reports.model import Cost
+
+
+def commands(file: str, options: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the commands that run an experiment and report on it, ready for a shell.
+
+    >>> commands("my file.toml", ["--runs", "done"])
+    ("embinit run 'my file.toml' --runs done", "embinit report 'my file.toml' --runs done")
+    """
+    return tuple(shlex.join(["embinit", verb, file, *options]) for verb in ("run", "report"))
 
 
 def settings(block: Block, results: Results) -> dict[str, str]:

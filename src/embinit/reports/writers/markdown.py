@@ -61,7 +61,12 @@ def markdown(summary: Summary, level: int = 1) -> str:
     for part in summary.parts:
         lines += _part(part, f"{head}#")
     lines += [f"{head}# How to read this", "", *(f"- {text(line)}" for line in explanation(summary)), ""]
-    lines += [f"{head}# Run it again", "", *(f"    {' '.join(command.split())}" for command in summary.commands), ""]
+    lines += [
+        f"{head}# Run it again",
+        "",
+        *(f"    {command.replace(chr(10), ' ')}" for command in summary.commands),
+        "",
+    ]
     lines += [f"- {text(name)}: {text(value)}" for name, value in reproduction(summary)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip("\n") + "\n"
 
