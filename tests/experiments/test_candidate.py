@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.experiments.experiment import Block
+from embinit.experiments.experiment import Block, Experiment, implied_target
 from embinit.experiments.inputs.outline import read_experiment
+from embinit.reports.results_file import read_compact, write_compact
 from tests.experiments.made import BLOCK, HEAD, written
 
 ROOT = Path(__file__).parents[2]
@@ -54,3 +55,47 @@ def test_the_question_of_position_and_meaning_has_one_for_both_of_its_last_tasks
     wanted = {"recipe": "larger", "model.positions": "rotary"}
     assert {name for name, found in named.items() if found} == {"MNLI sample (65,591 rows)", "Tatoeba"}
     assert all(found in ({}, wanted) for found in named.values())
+
+
+CHOOSING = '[[block]]\nname = "{name}"\n{line}grid.recipe = ["xavier", "pretrained"]\ngrid.seed = [101, 102]\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "target"),
+    [
+        ("first look", 'chooses_for = "copying"\n', "copying"),
+        ("copying, chosen on", "", "copying"),
+        ("copying, chosen on", 'chooses_for = "copying"\n', "copying"),
+        ("other, chosen on", "", ""),
+    ],
+)
+def test_a_block_chooses_for_another_by_its_key_or_as_before_by_its_name(
+    name: str, line: str, target: str, tmp_path: Path
+) -> None:
+    judged, choosing = read_experiment(written(tmp_path, BLOCK + CHOOSING.format(name=name, line=line))).blocks
+    assert (judged.chooses_for, choosing.chooses_for) == ("", target)
+    results = tmp_path / "results.json"
+    experiment = Experiment("made", "made", "", (judged, choosing))
+    write_compact(experiment, {}, results)
+    assert [block.chooses_for for block in read_compact(results).experiment.blocks] == ["", target]
+    assert ("chooses_for" in results.read_text()) == (name == "first look")
+
+
+@pytest.mark.parametrize("target", ["copyin", "x"])
+def test_a_block_chooses_for_another_block_of_its_file(target: str, tmp_path: Path) -> None:
+    block = CHOOSING.format(name="x", line=f'chooses_for = "{target}"\n')
+    with pytest.raises(EmbinitError, match=f"chooses_for: no other block is named '{target}'"):
+        read_experiment(written(tmp_path, BLOCK + block))
+
+
+def test_the_projects_choosing_blocks_name_the_block_that_they_choose_for() -> None:
+    """The explicit key and the old names mean the same, so that committed results keep their form."""
+    choosing = 0
+    for name in ("both", "size"):
+        blocks = read_experiment(ROOT / f"experiments/open/{name}.toml").blocks
+        for block in blocks:
+            assert block.chooses_for == implied_target(block.name, [other.name for other in blocks])
+            choosing += bool(block.chooses_for)
+        text = (ROOT / f"experiments/open/{name}.toml").read_text("utf-8")
+        assert text.count("chooses_for = ") == sum(bool(block.chooses_for) for block in blocks)
+    assert choosing == 8

@@ -1,10 +1,19 @@
-"""An experiment: blocks of planned runs, each with what it is called in a table."""
+"""An experiment: blocks of planned runs that are compared with each other."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from embinit.experiments.spec import Spec
+
+#: Axes of a block with their values as text, in the file's order, without the seed:
+#: (("recipe", "xavier"), ("model.norm", "pre")). Hashable; runs with equal axes are one table row.
+Axes: TypeAlias = tuple[tuple[str, str], ...]
+
+#: In files without `chooses_for`, a block named `X, chosen on` chooses for the block `X`.
+_CHOSEN_ON = ", chosen on"
 
 
 @dataclass(frozen=True)
@@ -12,43 +21,45 @@ class Planned:
     """One run of an experiment: its spec, and its values on the axes that its block varies."""
 
     spec: Spec
-    #: axis -> value as text, in the file's order, seed aside: {"recipe": "xavier", "model.norm": "pre"}
-    axes: tuple[tuple[str, str], ...]
+    axes: Axes
 
 
 @dataclass(frozen=True)
 class Block:
-    """Runs that belong into one part of a table; `missing` says why they cannot be run here, if so."""
+    """Runs that belong to one part of a report."""
 
     name: str
     runs: tuple[Planned, ...]
     #: the score that the block is judged by: "bleu", "accuracy" ...
     score: str
-    #: the split that it is read from
+    #: the split that the score is read from
     split: str
-    #: what the paper calls this block: (table, task, embedding); empty where it has none
+    #: the paper's name for this block: (table, task, embedding); empty if the paper has no such block
     paper: tuple[str, ...] = ()
-    #: names of sources -> what they are and whom they stand in for, as text
+    #: pairs of a source's name and its description
     sources: tuple[tuple[str, str], ...] = ()
+    #: why the block cannot run on this machine; empty if it can
     missing: str = ""
-    #: sweeps: the axis to draw the score against, e.g. "recipe" scales; empty: none
+    #: the axis to draw the score against, e.g. "recipe" for scales; empty: none
     sweep: str = ""
-    #: the axes of a start that was named before the block was run, and is judged here; empty: none
-    candidate: tuple[tuple[str, str], ...] = ()
+    #: the start that the file names, before any run, as the expected winner; empty: none
+    candidate: Axes = ()
+    #: the name of the block in which the best start of this block is judged on other seeds; empty: none
+    chooses_for: str = ""
 
 
-#: The recipe of a baseline that is each row's own, in the setting that is pinned.
+#: As a baseline's recipe: each table row's own recipe, in the pinned setting.
 SAME = "same"
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What rows are compared with: a recipe in each row's own setting, or where `at` pins an axis, in that one."""
+    """The start that table rows are compared with: a recipe in each table row's own setting, or in a pinned one."""
 
-    #: `same`: the row's own
+    #: `same`: the table row's own recipe
     recipe: str
-    #: axis -> value as text; axes that a block does not vary are no matter to it
-    at: tuple[tuple[str, str], ...] = ()
+    #: pinned axes; a block that does not vary such an axis ignores it
+    at: Axes = ()
 
 
 @dataclass(frozen=True)
@@ -59,17 +70,27 @@ class Experiment:
     title: str
     question: str
     blocks: tuple[Block, ...]
-    #: recipes are compared against this one, in the same setting ...
+    #: the recipe that the others are compared with in the same setting
     baseline: str = "xavier"
     notes: tuple[str, ...] = field(default=())
-    #: `training`, or a measure that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4), `verdict`
+    #: `training`, or a measurement that trains nothing: `distribution` (Tables 2, 6, 8), `analogy` (Table 4), `verdict`
     kind: str = "training"
-    #: what it took, as the file's head says
+    #: the cost of the runs, as the file states it
     cost: str = ""
-    #: ... or, where this is not empty, against each of these; the first has `baseline`'s recipe
+    #: several baselines, of which the first has the recipe `baseline`; empty: `baseline` alone
     against: tuple[Baseline, ...] = ()
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:
-        """Return all that rows are compared with."""
+        """Return every baseline."""
         return self.against or (Baseline(self.baseline),)
+
+
+def implied_target(name: str, names: Collection[str]) -> str:
+    """Return the block that a block chooses for according to its name alone; empty if the name says nothing.
+
+    >>> implied_target("SST-2, chosen on", ["SST-2", "SST-2, chosen on"])
+    'SST-2'
+    """
+    target = name.removesuffix(_CHOSEN_ON)
+    return target if target != name and target in names else ""

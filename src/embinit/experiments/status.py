@@ -12,7 +12,7 @@ from embinit.experiments.execution import checkpoints
 from embinit.experiments.execution.cost import group_cost
 from embinit.experiments.execution.locks import Owner, holder
 from embinit.experiments.execution.processes import cores
-from embinit.experiments.experiment import Block, Experiment
+from embinit.experiments.experiment import Axes, Block, Experiment
 from embinit.experiments.jobs import Job
 from embinit.experiments.runs.result import FailureFile
 from embinit.experiments.runs.store import blank_keys, is_done, stored
@@ -26,7 +26,7 @@ class StatusLine:
     experiment: str
     block: str
     #: the axes with their values, as the file writes them
-    axes: tuple[tuple[str, str], ...]
+    axes: Axes
     keys: tuple[str, ...]
     done: tuple[str, ...]
     running: tuple[str, ...]
@@ -84,7 +84,7 @@ def lines_of(experiment: Experiment, runs: Path, state: State) -> list[StatusLin
 
 
 def _lines(name: str, block: Block, runs: Path, state: State) -> list[StatusLine]:
-    grouped: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    grouped: dict[Axes, list[str]] = {}
     for planned in block.runs:
         grouped.setdefault(planned.axes, []).append(planned.spec.key)
     return [

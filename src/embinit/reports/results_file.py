@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from embinit.errors import EmbinitError
-from embinit.experiments.experiment import Baseline, Block, Experiment, Planned
+from embinit.experiments.experiment import Axes, Baseline, Block, Experiment, Planned, implied_target
 from embinit.experiments.runs import length_buckets
 from embinit.experiments.runs.result import Result, RunInfo
 from embinit.experiments.spec import Spec, from_json
@@ -55,7 +55,7 @@ def write_compact(experiment: Experiment, results: Results, path: Path, file: st
 
 def write_measured(experiment: Experiment, measured: dict[str, Any] | None, path: Path, file: str = "") -> None:
     """Write an experiment that trains nothing, and what was measured; histograms stay behind."""
-    blocks = [{key: value for key, value in asdict(block).items() if key != "runs"} for block in experiment.blocks]
+    blocks = [_head(block, experiment) for block in experiment.blocks]
     head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
     content = {
         "embinit results": FORMAT,
@@ -101,7 +101,7 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
         first = {id(done[0]) for runs in grouped(block).values() if (done := finished(runs, results))}
         specs = [_spec(planned, results).as_json() for planned in block.runs]
         base = specs[0] if specs else {}
-        made, rows_begin = [], dict[tuple[tuple[str, str], ...], int]()
+        made, rows_begin = [], dict[Axes, int]()
         for number, (planned, spec) in enumerate(zip(block.runs, specs, strict=True)):
             like = rows_begin.setdefault(planned.axes, number)
             line: dict[str, Any] = (
@@ -115,8 +115,7 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
                 matrices = _without_histograms(result.matrices) if block.sweep else result.matrices
                 line |= _result(result, matrices if id(result) in first else {}, makers, signatures)
             made.append(line)
-        about = {key: value for key, value in asdict(block).items() if key != "runs"}
-        blocks.append({**about, "base": base, "runs": made})
+        blocks.append({**_head(block, experiment), "base": base, "runs": made})
     head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
     return {
         "embinit results": FORMAT,
@@ -126,6 +125,13 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
         "signatures": signatures.values,
         "blocks": blocks,
     }
+
+
+def _head(block: Block, experiment: Experiment) -> dict[str, Any]:
+    """Return the fields of a block except its runs; `chooses_for` only if the names do not imply it, as in old files."""
+    implied = implied_target(block.name, [other.name for other in experiment.blocks])
+    left_out = {"runs", *(["chooses_for"] if block.chooses_for == implied else [])}
+    return {key: value for key, value in asdict(block).items() if key not in left_out}
 
 
 class _Pool:
@@ -198,6 +204,7 @@ def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def _read(content: dict[str, Any]) -> Compact:
     blocks, results = [], {}
+    names = [one["name"] for one in content["blocks"]]
     for one in content["blocks"]:
         runs: list[Planned] = []
         for line in one["runs"]:
@@ -221,6 +228,7 @@ def _read(content: dict[str, Any]) -> Compact:
                 missing=one["missing"],
                 sweep=one["sweep"],
                 candidate=tuple((axis, value) for axis, value in one.get("candidate", ())),
+                chooses_for=one.get("chooses_for", implied_target(one["name"], names)),
             )
         )
     head = content["experiment"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from embinit.corpora.tasks import tasks as known_tasks
@@ -27,13 +28,21 @@ from embinit.experiments.definition.grid import (
 )
 from embinit.experiments.definition.sections import GENERATED, Tables
 from embinit.experiments.definition.settings import GloveSettings, Problems, TaskSettings, checked
+from embinit.experiments.experiment import Axes, implied_target
 from embinit.experiments.spec import LATER
 from embinit.models.architecture import Architecture
 from embinit.training.options import Training
 
 SCORES = {"translation": ("bleu", "sacrebleu", "chrf"), "classification": ("accuracy", "macro_f1", "matthews")}
 _RATES = {"translation": 2e-4, "classification": 1e-4}
-_HEAD: dict[str, Any] = {"name": str, "paper": tuple[str, ...], "score": str, "split": str, "sweep": str}
+_HEAD: dict[str, Any] = {
+    "name": str,
+    "paper": tuple[str, ...],
+    "score": str,
+    "split": str,
+    "sweep": str,
+    "chooses_for": str,
+}
 #: What the analogy test takes beside: its questions, how often positions are drawn, and from how many.
 _ANALOGY: dict[str, Any] = {"questions": str, "draws": int, "length": int}
 #: Tables of a block that are no settings.
@@ -60,7 +69,16 @@ def read_blocks(content: dict[str, Any], kind: str, tables: Tables, problems: Pr
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         problems.add("", f"two blocks are named {name!r}")
     _note_unused(defaults, made, tables, problems)
-    return tuple(made)
+    return tuple(_with_target(block, names, problems) for block in made)
+
+
+def _with_target(block: DraftBlock, names: list[str], problems: Problems) -> DraftBlock:
+    """Return a block with the block that it chooses a start for; a name that is not in the file is noted."""
+    others = [name for name in names if name != block.name]
+    if block.chooses_for and block.chooses_for not in others:
+        near = closest(block.chooses_for, others)
+        problems.add(f"block {block.name}.chooses_for", f"no other block is named {block.chooses_for!r}{near}")
+    return replace(block, chooses_for=block.chooses_for or implied_target(block.name, names))
 
 
 def _note_unused(defaults: dict[str, Any], blocks: list[DraftBlock], tables: Tables, problems: Problems) -> None:
@@ -97,7 +115,9 @@ class _Block:
         score, split = self._judged(head, runs)
         measure = tuple((key, head[key]) for key in _ANALOGY if key in head)
         title, candidate = str(head.get("name", name)), self._candidate(runs)
-        return DraftBlock(title, runs, score, split, head.get("paper", ()), sweep, measure, candidate)
+        return DraftBlock(
+            title, runs, score, split, head.get("paper", ()), sweep, measure, candidate, head.get("chooses_for", "")
+        )
 
     def _head(self) -> dict[str, Any]:
         head = {}
@@ -110,7 +130,7 @@ class _Block:
                     head[key] = value
         return head
 
-    def _candidate(self, runs: tuple[DraftRun, ...]) -> tuple[tuple[str, str], ...]:
+    def _candidate(self, runs: tuple[DraftRun, ...]) -> Axes:
         """Return the axes of the one start that `candidate` names; none where it is not said or something is wrong."""
         given, where = self._content.get("candidate"), f"{self._where}.candidate"
         rows = list(dict.fromkeys(run.axes for run in runs))

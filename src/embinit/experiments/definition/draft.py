@@ -8,7 +8,7 @@ from typing import Any
 
 from embinit.corpora.tasks import tasks
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
-from embinit.experiments.experiment import Baseline
+from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
@@ -46,7 +46,7 @@ class DraftRun:
     model: tuple[tuple[str, Any], ...]
     training: tuple[tuple[str, Any], ...]
     #: every axis of the grid with its value as text, the seed aside
-    axes: tuple[tuple[str, str], ...]
+    axes: Axes
 
     def spec(self, task: Task, rows: dict[str, str], dim: int | None) -> Spec:
         """Return the run's spec, given what is known by now; a dimension that is not known is left out."""
@@ -72,8 +72,9 @@ class DraftBlock:
     sweep: str
     #: measures that train nothing: their own settings
     measure: tuple[tuple[str, Any], ...] = ()
-    #: as a `Block` has it
-    candidate: tuple[tuple[str, str], ...] = ()
+    #: as in `Block`
+    candidate: Axes = ()
+    chooses_for: str = ""
 
     def source_names(self) -> list[str]:
         """Return the sources that the block names, in order."""

@@ -41,6 +41,7 @@ def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missin
     sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
     return Block(
         block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep, block.candidate,
+        block.chooses_for,
     )  # fmt: skip
 
 
