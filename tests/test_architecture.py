@@ -18,8 +18,9 @@ ROOT = Path(embinit.__file__).parent
 # Modules of one room import each other freely. `a.b` names a sub-room or a module that has a place of its own.
 GROUPS = (
     ("errors", "moved"),
-    ("records",),
-    ("types", "seeds", "files", "hub", "format"),
+    ("records", "format", "html"),
+    ("display",),
+    ("types", "seeds", "files", "hub"),
     ("text", "positions"),
     ("sources", "corpora", "glove"),
     ("hosts",),

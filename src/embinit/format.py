@@ -44,6 +44,13 @@ def compact(value: float | None) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:.3g}".replace("-", "−")
 
 
+def number(value: float) -> str:
+    """Return a number in at most six characters or so: 0.0157, 9.25, −792, 1,250."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace("-", "−")
+    return "0" if abs(value) < 5e-7 else f"{value:.3g}".replace("-", "−")
+
+
 def duration(seconds: float) -> str:
     """Return seconds as a person says them: 48 s, 12 min, 3.4 h."""
     if seconds < 100:

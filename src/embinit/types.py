@@ -11,7 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from embinit.display import HistogramChart, Panel, histogram, sampled
 from embinit.errors import EmbinitError, closest
+from embinit.format import listed, number, percent, plural
 
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
@@ -54,6 +56,20 @@ def finite_rows(matrix: Matrix) -> Flags:
     return np.asarray(np.isfinite(matrix).all(axis=1))
 
 
+def _shown_tokens(tokens: Sequence[str]) -> str:
+    return " ".join(tokens[:8]) + (" …" if len(tokens) > 8 else "")
+
+
+def _numbers_of(matrix: Matrix) -> tuple[list[tuple[str, str]], HistogramChart | None]:
+    """Return facts about the size of a matrix's numbers, and their histogram; both come from evenly spaced rows."""
+    values = sampled(matrix).astype(np.float64)
+    if not values.size:
+        return [], None
+    length = math.sqrt(float((values**2).mean()) * matrix.shape[1])
+    size = f"σ {number(float(values.std()))}, mean {number(float(values.mean()))}, row length {number(length)}"
+    return [("numbers", size)], histogram({"numbers of the rows": values})
+
+
 #: From tokens to the vectors that the source can compose from sub-words, with a flag for each token that it can compose.
 Composer = Callable[[Sequence[str]], tuple[Matrix, Flags]]
 
@@ -94,6 +110,23 @@ class Embeddings:
     def __repr__(self) -> str:
         return f"Embeddings({len(self):,} x {self.dim}, {self.origin.format}, {self.origin.source!r})"
 
+    def __str__(self) -> str:
+        return self.panel(numbers=False).text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self, *, numbers: bool = True) -> Panel:
+        """Return the summary, with or without the size of the numbers and their histogram."""
+        facts = [
+            ("source", f"{self.origin.source} ({self.origin.format})"),
+            ("size", f"{plural(len(self), 'row')} of {self.dim} dimensions"),
+            ("first tokens", _shown_tokens(self.tokens)),
+        ]
+        facts += [(name, f"{count:,}") for name, count in self.origin.counts.items() if count and name != "rows"]
+        size, chart = _numbers_of(self.vectors) if numbers else ([], None)
+        return Panel("Embeddings", [*facts, *size], histogram=chart)
+
     @cached_property
     def index(self) -> dict[str, int]:
         """Return the row of each token."""
@@ -120,6 +153,25 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self):,} tokens, {self.origin!r})"
+
+    def __str__(self) -> str:
+        return self.panel().text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary."""
+        ordinary = [token for token in self.tokens if token not in self.specials]
+        facts = [
+            ("origin", self.origin),
+            ("tokens", f"{len(self):,}, {len(self) - len(ordinary):,} of them special"),
+            ("first tokens", _shown_tokens(ordinary)),
+        ]
+        if self.counts is not None:
+            facts.append(("running tokens", f"{int(self.counts.sum()):,}"))
+        facts.append(("words are split", "into the pieces of the tokenizer" if self.split else "no"))
+        return Panel("Vocabulary", facts)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -149,6 +201,30 @@ class Aligned:
 
     def __len__(self) -> int:
         return len(self.vocabulary)
+
+    def __repr__(self) -> str:
+        found = f"{int(self.found.sum()):,} found"
+        return f"Aligned({len(self):,} x {self.dim}, {found}, {self.origin.format}, {self.origin.source!r})"
+
+    def __str__(self) -> str:
+        return self.panel(numbers=False).text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self, *, numbers: bool = True) -> Panel:
+        """Return the summary, with or without the size of the found rows and their histogram."""
+        types, running = self.coverage()
+        shares = [f"{percent(types)} of types", *([] if running is None else [f"{percent(running)} of running tokens"])]
+        facts = [
+            ("source", f"{self.origin.source} ({self.origin.format})"),
+            ("vocabulary", f"{plural(len(self), 'token')} ({self.vocabulary.origin})"),
+            ("dimensions", str(self.dim)),
+            ("found", listed(shares)),
+            ("matches", ", ".join(f"{count:,} {kind}" for kind, count in self.matches().items() if count)),
+        ]
+        size, chart = _numbers_of(self.rows) if numbers else ([], None)
+        return Panel("Aligned vectors", [*facts, *size], histogram=chart)
 
     @cached_property
     def rows(self) -> Matrix:
@@ -208,6 +284,37 @@ class Host:
     dim: int | None = None
     #: `position_rms` is the usual start of such models, because the folder has no learned positions to measure
     position_rms_assumed: bool = False
+
+    def __repr__(self) -> str:
+        return f"Host({self.name!r}, {self.positions} positions, {'tied' if self.tied else 'not tied'}, {self.numbers})"
+
+    def __str__(self) -> str:
+        return self.panel().text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary."""
+        added = f", added to the rows with rms {number(self.position_rms)}" if self.adds_positions else ""
+        norms = {
+            "none": "none before the first attention",
+            "sum": "of rows and positions together",
+            "pre": "of a copy, in each block",
+        }
+        start = f"σ = {number(self.initial)}" if isinstance(self.initial, float | int) else self.initial
+        facts = [
+            ("description", self.about),
+            ("rows are", "multiplied by √D" if self.scaled else "not multiplied"),
+            ("positions", f"{self.positions}{added}{' (assumed)' if self.position_rms_assumed else ''}"),
+            ("normalization", norms[self.norm]),
+            ("output layer", "tied to the embedding" if self.tied else "has weights of its own"),
+            ("number format", self.numbers),
+            ("own initialization", start),
+        ]
+        if self.dim is not None:
+            facts.append(("dimensions", str(self.dim)))
+        return Panel(f"Model {self.name}", facts)
 
     @property
     def adds_positions(self) -> bool:

@@ -12,9 +12,9 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embinit.html import Html, data, element, text
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
-from embinit.reports.writers.html.elements import Html, data, element, text
 from tests.reports import made
 from tests.reports.test_writers import HOSTILE, hostile, summary
 

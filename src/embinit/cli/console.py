@@ -56,13 +56,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def number(value: float) -> str:
-    """Return a number in at most six characters or so: 0.0157, 9.25, -792."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return "0" if abs(value) < 5e-7 else f"{value:.3g}"
-
-
 def table(*headers: str, right_from: int = 1) -> Table:
     """Return a plain table whose columns from `right_from` on hold numbers."""
     from rich.table import Table

@@ -156,67 +156,33 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, mo
 
 
 def _print_distributions(screen: Console, diagnosis: Diagnosis) -> None:
-    from embinit.cli.console import number, table
+    from embinit.cli.console import table
+    from embinit.diagnosis.panel import distribution_table
 
-    matrices = [
-        ("rows", diagnosis.found, True),
-        (f"Xavier, {diagnosis.rows:,} x {diagnosis.dim}", diagnosis.xavier, True),
-    ]
-    if diagnosis.missing is not None:
-        matrices.insert(1, ("missing rows, filled", diagnosis.missing, True))
-    if diagnosis.positions is not None:
-        matrices.append((f"positions ({diagnosis.host.positions})", diagnosis.positions, False))
-    lines = []
-    for name, spread, is_multiplied in matrices:
-        spreads = [(name, spread)]
-        if is_multiplied and diagnosis.multiplier != 1:
-            spreads.append(("  × √D", spread.scaled(diagnosis.multiplier)))
-        for label, shown in spreads:
-            values = (shown.min, shown.max, shown.mean, shown.std, shown.kurtosis, shown.norm_mean)
-            lines.append((label, [number(value) for value in values]))
-    headers = ("min", "max", "mean", "σ", "kurtosis", "row norm")
-    for columns in [slice(6)] if screen.width >= _NARROW else [slice(3), slice(3, 6)]:
-        numbers = table("", *headers[columns])
-        for label, values_of_line in lines:
-            numbers.add_row(label, *values_of_line[columns])
+    content = distribution_table(diagnosis)
+    for columns in [slice(1, 7)] if screen.width >= _NARROW else [slice(1, 4), slice(4, 7)]:
+        numbers = table("", *content.headers[columns])
+        for label, *values in content.rows:
+            numbers.add_row(label, *values[columns.start - 1 : columns.stop - 1])
         screen.print()
         screen.print(numbers)
 
 
 def _print_absorption(screen: Console, diagnosis: Diagnosis, analogies: dict[str, int] | None) -> None:
-    from embinit.cli.console import hanging, number, table
-    from embinit.format import percent, plural
+    from embinit.cli.console import hanging, table
+    from embinit.diagnosis.panel import absorption_tables, shape_text
 
     screen.print()
-    now, advised = diagnosis.absorption, diagnosis.after
-    if now is not None:
-        columns = [now, advised] if advised else [now]
-        numbers = table("rows and positions in one sum", "as given", *(["advised"] if advised else []))
-
-        def share(value: float | None) -> str:
-            return "–" if value is None else percent(value)
-
-        numbers.add_row("scaled σ over the rms of the positions", *(number(column.ratio) for column in columns))
-        readouts = [share(column.position_readout) for column in columns]
-        numbers.add_row("positions found in the sum (chance 5 %)", *readouts)
-        numbers.add_row("nearest neighbours that stay", *(share(column.neighbours_kept) for column in columns))
-        for number_format in now.rounding_loss:
-            losses = [column.rounding_loss[number_format] for column in columns]
-            shown = ("0 %" if loss < 1e-4 else percent(loss) for loss in losses)
-            numbers.add_row(f"position signal lost in {number_format}", *shown)
+    for content in absorption_tables(diagnosis):
+        numbers = table(*content.headers)
+        for row in content.rows:
+            numbers.add_row(*row)
         screen.print(numbers)
     if analogies is not None:
         after = analogies.get("right with positions")
         with_positions = "" if after is None else f"; {after} with positions added"
         screen.print(f"analogies: {analogies['right']} of {analogies['asked']} right{with_positions}")
-    shape = diagnosis.geometry
-    facts = (
-        f"mean cosine {shape.mean_cosine:.2f}, {shape.effective_dim:.0f} of {diagnosis.dim} dimensions used, "
-        f"{percent(shape.top_share)} of the variance in the widest direction, "
-        f"{plural(len(shape.outlier_dimensions), 'outlier dimension')}, {plural(shape.zero_rows, 'zero row')}, "
-        f"{plural(shape.duplicate_rows, 'duplicate row')}"
-    )
-    screen.print(hanging([("[dim]shape[/]", facts)]))
+    screen.print(hanging([("[dim]shape[/]", shape_text(diagnosis))]))
 
 
 def _print_verdict(

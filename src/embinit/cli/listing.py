@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from embinit.cli.console import number, table
+from embinit.cli.console import table
+from embinit.format import number
 
 if TYPE_CHECKING:
     from rich.table import Table

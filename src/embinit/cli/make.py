@@ -127,8 +127,8 @@ def command(
 
 def _spread_lines(aligned: Aligned, matrix: Matrix) -> list[tuple[str, str]]:
     """Return σ and mean before and after the recipe."""
-    from embinit.cli.console import number
     from embinit.diagnosis.distribution import distribution
+    from embinit.format import number
 
     if not aligned.found.any():
         return []

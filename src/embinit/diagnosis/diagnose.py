@@ -14,6 +14,7 @@ from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
 from embinit.diagnosis.verdict import Verdict, verdict
+from embinit.display import Panel
 from embinit.errors import EmbinitError
 from embinit.hosts import host as find_host
 from embinit.positions import sinusoidal
@@ -55,6 +56,20 @@ class Diagnosis:
     #: the measurements that decide the verdict
     basis: Basis
     verdict: Verdict
+
+    def __repr__(self) -> str:
+        from embinit.diagnosis.panel import diagnosis_panel
+
+        return diagnosis_panel(self, numbers=False).text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary for a notebook or a page, with its tables and its histogram."""
+        from embinit.diagnosis.panel import diagnosis_panel
+
+        return diagnosis_panel(self)
 
     @property
     def multiplier(self) -> float:

@@ -14,6 +14,7 @@ from embinit.diagnosis.absorption import Absorption
 from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.findings import Finding, Severity, position_findings, rounding_findings, row_findings
 from embinit.diagnosis.wording import Advice, Case, advice_of, advice_text, fraction, headline
+from embinit.display import Panel
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
@@ -43,6 +44,18 @@ class Verdict:
     host: Host | None = None
     #: the fill of the recipe that was diagnosed
     fill: str = Recipe.fill
+
+    def __repr__(self) -> str:
+        return self.panel().text()
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary for a notebook or a page."""
+        from embinit.diagnosis.panel import verdict_panel
+
+        return verdict_panel(self)
 
     @property
     def advice(self) -> Advice:

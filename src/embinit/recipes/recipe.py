@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from embinit.display import Panel
 from embinit.errors import EmbinitError, closest
 from embinit.hosts import host as find_host
 from embinit.recipes.fills import FILLS
@@ -61,6 +62,17 @@ class Recipe:
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.steps))
+
+    def __repr__(self) -> str:
+        return f"Recipe({self.name!r}: {self}, fill={self.fill!r})"
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary: each step with its effect."""
+        steps = [(str(step), STEPS[step.name].about) for step in self.steps]
+        return Panel(f"Recipe {self.name}", [*steps, ("missing rows", f"filled by `{self.fill}`")])
 
     @property
     def uses_source(self) -> bool:

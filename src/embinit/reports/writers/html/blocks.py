@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from embinit.format import NONE, fixed, interval, probability, signed
+from embinit.html import Html, element, joined
 from embinit.reports.analysis.lengths import length_tables
 from embinit.reports.analysis.size_costs import fall_table
 from embinit.reports.model import Cell, Difference, Metric, Part, Row, Summary, Table
 from embinit.reports.writers import tables
-from embinit.reports.writers.html.elements import Html, element, joined
 from embinit.reports.writers.html.forest import Forest
 from embinit.reports.writers.markdown import sentence
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from embinit.format import signed
+from embinit.html import Html, element
 from embinit.reports.model import Difference, Metric
-from embinit.reports.writers.html.elements import Html, element
 
 WIDTH, HEIGHT, _EDGE = 132, 26, 18
 

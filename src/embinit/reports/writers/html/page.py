@@ -8,11 +8,11 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
+from embinit.html import Html, data, element, joined
 from embinit.reports.legend import explanation, introduction, reproduction
 from embinit.reports.model import Part, Summary
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.blocks import part_section, plain_table
-from embinit.reports.writers.html.elements import Html, data, element, joined
 from embinit.reports.writers.markdown import sentence
 from embinit.reports.writers.tables import selection_table
 

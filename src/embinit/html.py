@@ -28,9 +28,9 @@ def joined(*children: str | None) -> Html:
     return Html("".join(child if isinstance(child, Html) else text(child) for child in children if child is not None))
 
 
-def text(said: str) -> Html:
+def text(content: str) -> Html:
     """Return text as HTML shows it; control characters, which HTML forbids, become �."""
-    return Html(escape("".join(letter if _allowed(letter) else "\ufffd" for letter in said), quote=True))
+    return Html(escape("".join(char if is_printable(char) else "\ufffd" for char in content), quote=True))
 
 
 def data(content: Any) -> Html:
@@ -39,13 +39,14 @@ def data(content: Any) -> Html:
     return Html(written.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
+def is_printable(char: str) -> bool:
+    """Return whether a page or a terminal may show a character: no control characters and no halves of surrogate pairs."""
+    code = ord(char)
+    return char in "\t\n\r" or (code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000)
+
+
 def _attribute(name: str, value: Any) -> str:
     if value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
-
-
-def _allowed(letter: str) -> bool:
-    code = ord(letter)
-    return letter in "\t\n\r" or (code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000)
