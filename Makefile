@@ -28,12 +28,12 @@ bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformer
 	$(BIN)/python -m benchmarks.vectors
 	$(BIN)/python -m benchmarks.training --rounds 2 --json build/bench/training.jsonl
 
-# tools/site_pages.py lays the pages out; the reference of the command line comes from typer, that of Python from the docstrings.
+# tools/site_pages.py lays the pages out; tools/reference_pages.py and mkdocstrings write reference pages from the code.
 docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its figures, in build/site
 	$(BIN)/python -m pip install -q -c constraints.txt --group docs
 	rm -rf build/site
 	$(BIN)/python tools/site_pages.py build/pages
-	$(BIN)/python -m typer embinit.cli utils docs --name embinit --title "Command line" --output build/pages/reference/cli.md
+	$(BIN)/python tools/reference_pages.py build/pages/reference
 	$(BIN)/zensical build --strict
 
 format: $(READY)

@@ -9,9 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from embinit.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+#: Pages that `make docs` writes from the code (tools/reference_pages.py).
+GENERATED = {"reference/cli.md", "reference/recipes.md"}
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
@@ -38,12 +43,12 @@ def test_there_are_links_to_follow() -> None:
 
 def test_the_site_has_every_page() -> None:
     listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
-    outside, generated = {"CHANGELOG.md"}, {"reference/cli.md"}
+    outside = {"CHANGELOG.md"}
     expected = {
         page.relative_to(ROOT).as_posix().removeprefix("docs/") for page in PAGES if "decisions" not in page.parts
     }
     pages = {"index.md" if name == "README.md" else name for name in expected - outside}
-    assert listed == pages | generated
+    assert listed == pages | GENERATED
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +69,9 @@ def test_links_and_figures_of_the_site_lead_somewhere(site: Path) -> None:
     links = [(page, link) for page in pages for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8")))]
     targets = [(page, link.partition("#")[0]) for page, link in links if "://" not in link and not link.startswith("#")]
     assert len(targets) > 100
-    generated = {site / "reference" / "cli.md"}
-    missing = [(page.name, link) for page, link in targets if not (page.parent / link).exists()]
-    assert [line for line in missing if site / "reference" / Path(line[1]).name not in generated] == []
+    generated = {(site / name).resolve() for name in GENERATED}
+    leads = [(page.name, link, (page.parent / link).resolve()) for page, link in targets]
+    assert [(name, link) for name, link, path in leads if not path.exists() and path not in generated] == []
     assert "](explanation/findings.md" in (site / "index.md").read_text("utf-8")
 
 
@@ -77,6 +82,22 @@ def test_a_link_to_a_file_that_the_site_lacks_becomes_its_label(site: Path) -> N
     paths = {"docs/how-to/a.md": "how-to/a.md", "docs/explanation/findings.md": "explanation/findings.md"}
     relinked = site_pages.relink(text, "docs/how-to/a.md", paths)
     assert relinked == "See the demo, [findings](../explanation/findings.md#x) and `[a](b.md)`."
+
+
+def test_the_reference_of_the_command_line_has_every_command_and_option(tmp_path: Path) -> None:
+    import subprocess
+
+    subprocess.run([sys.executable, ROOT / "tools" / "reference_pages.py", tmp_path], check=True)
+    page = (tmp_path / "cli.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert set(commands) == set(sections)
+    for name, command in commands.items():
+        missing = [option for item in command.params for option in item.opts if f"`{option}`" not in sections[name]]
+        assert [option for option in missing if option.startswith("--") and option != "--help"] == []
+    assert "| `pretrained_xavier` | `pretrained | center | scale to=xavier` |" in (tmp_path / "recipes.md").read_text(
+        "utf-8"
+    )
 
 
 SOURCES = ROOT / "src"

@@ -43,6 +43,8 @@ def relink(text: str, page: str, paths: dict[str, str]) -> str:
     here, there = Path(page).parent, Path(paths[page]).parent
 
     def follow(match: re.Match[str]) -> str:
+        if match[0].startswith("`") and not match[0].startswith("```"):
+            return match[0].replace("\\|", "|")  # forges need the backslash in tables, the site prints it
         image, label, link = match.groups()
         target, hash_sign, anchor = (link or "").partition("#")
         if not target or ":" in target:

@@ -1,0 +1,131 @@
+"""Write the reference pages that come from the code: `python tools/reference_pages.py build/pages/reference`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from embinit.cli import app
+from embinit.hosts import host, host_names
+from embinit.recipes.fills import FILLS
+from embinit.recipes.recipe import named_recipes
+from embinit.recipes.steps import STEPS
+
+_COMMAND_LINE = """# Command line
+
+This page is generated from `embinit COMMAND --help`. A wrong input ends with one message and exit code 2.
+"""
+_RECIPES = """# Recipes, steps, fills and models
+
+This page is generated from what `embinit recipes` lists. [Make the matrix](../how-to/recipes.md) shows how to use it.
+"""
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands of embinit by name, in the order of `embinit --help`."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def cell(text: str) -> str:
+    """Return the text of a table's cell; code needs no escape for its bars."""
+    return re.sub(r"`[^`]*`|\|", lambda part: "\\|" if part[0] == "|" else part[0], text.replace("\n", " "))
+
+
+def table(rows: list[tuple[str, ...]], *header: str) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield "| " + " | ".join(header) + " |"
+    yield "|" + " --- |" * len(header)
+    for row in rows:
+        yield "| " + " | ".join(map(cell, row)) + " |"
+    yield ""
+
+
+def option_names(option: Any) -> str:
+    """Return an option as it is written: `--out`, `-o` FILE."""
+    names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
+    return names if option.is_flag else f"{names} {value_name(option)}"
+
+
+def value_name(option: Any) -> str:
+    """Return the placeholder of an option's value; its type decides where it names none."""
+    kind = str(option.type_descriptor.annotation)
+    return option.metavar or ("N" if "int" in kind else "X" if "float" in kind else "TEXT")
+
+
+def default_of(option: Any) -> str:
+    """Return the default of an option, if there is one to show."""
+    shown = option.show_default
+    if isinstance(shown, str):
+        return f"{shown}"
+    if option.is_flag or shown is False or option.default is None or callable(option.default):
+        return ""
+    return f"`{option.default}`"
+
+
+def prose(text: str) -> Iterator[str]:
+    """Yield a help text; a paragraph that is a command line becomes a block of code."""
+    for paragraph in inspect.cleandoc(text).replace("\b\n", "").split("\n\n"):
+        is_command = re.match(r"embinit [a-z]+ ", paragraph) is not None and "\n" not in paragraph.strip()
+        yield f"```bash\n{paragraph}\n```\n" if is_command else f"{paragraph}\n"
+
+
+def section(name: str, command: Any) -> Iterator[str]:
+    """Yield the section of one command."""
+    arguments = [item for item in command.params if item.param_type_name == "argument"]
+    options = [item for item in command.params if item.param_type_name == "option" and item.name != "help"]
+    yield f"## {name}\n"
+    yield from prose(command.help or "")
+    if arguments:
+        yield from table(
+            [(f"`{item.metavar or item.name.upper()}`", item.help or "") for item in arguments], "argument", "meaning"
+        )
+    if options:
+        rows = [(option_names(item), item.help or "", default_of(item)) for item in options if not item.hidden]
+        yield from table(rows, "option", "meaning", "default")
+
+
+def command_line_page() -> str:
+    """Return the page of the command line."""
+    known = commands()
+    summaries = [(name, (command.help or "").partition("\n")[0]) for name, command in known.items()]
+    links = [(f"[`embinit {name}`](#{name})", summary) for name, summary in summaries]
+    parts = [_COMMAND_LINE, *table(links, "command", "what it does")]
+    for name, command in known.items():
+        parts += section(name, command)
+    return "\n".join(parts)
+
+
+def recipes_page() -> str:
+    """Return the page of recipes, steps, fills and models."""
+    named = [(f"`{name}`", f"`{facts['steps']}`", facts["about"]) for name, facts in named_recipes().items()]
+    first = [(usage(name, kind.parameters), kind.about) for name, kind in STEPS.items() if kind.first]
+    later = [(usage(name, kind.parameters), kind.about) for name, kind in STEPS.items() if not kind.first]
+    fills = [(f"`{name}`", (function.__doc__ or "").partition("\n")[0]) for name, function in FILLS.items()]
+    models = [(f"`{name}`", host(name).about) for name in host_names()]
+    parts = [_RECIPES, "## Recipes\n", *table(named, "recipe", "steps", "matrix")]
+    parts += ["## First steps\n", "A recipe begins with one of these steps.\n", *table(first, "step", "rows")]
+    parts += [
+        "## Further steps\n",
+        *table(later, "step", "effect"),
+        "## Fills\n",
+        *table(fills, "fill", "missing rows"),
+    ]
+    return "\n".join([*parts, "## Models\n", *table(models, "`--model`", "description")])
+
+
+def usage(name: str, parameters: Iterable[str]) -> str:
+    """Return a step as it is written: `scale to= std= ratio=`."""
+    return "`" + " ".join([name, *(f"{parameter}=" for parameter in parameters)]) + "`"
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cli.md").write_text(command_line_page(), "utf-8")
+    (folder / "recipes.md").write_text(recipes_page(), "utf-8")
