@@ -25,6 +25,14 @@ class Served:
     #: (method, path, bytes sent)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     url: str = ""
+    #: answers have a Content-Length; without it a body ends with the connection
+    announced: bool = True
+    #: bytes by which the first partial answer lies elsewhere than asked
+    shift: int = 0
+    #: the ETag of the first partial answer, if it is wrong
+    answer_tag: str = ""
+    #: seconds before an answer
+    delay: float = 0
 
     def tag(self, name: str) -> str:
         return f'"{self.version}-{name.replace("/", "-")}"'
@@ -70,6 +78,8 @@ def serving(served: Served) -> Iterator[Served]:
                 return self.send(200, data, headers, body)
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start, end = int(first), min(int(last or len(data)) + 1, len(data))
+            start, served.shift = start + served.shift, 0
+            headers["ETag"], served.answer_tag = served.answer_tag or tag, ""
             if start >= len(data):
                 return self.send(416, b"", {"Content-Range": f"bytes */{len(data)}"}, body)
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
@@ -92,7 +102,8 @@ def serving(served: Served) -> Iterator[Served]:
                 sent, self.close_connection = sent[: served.cuts.pop(0)], True
             served.asked.append((self.command, self.path, len(sent)))  # before the reader can go on
             self.send_response(code)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
+            length = {"Content-Length": str(len(data))} if served.announced else {"Connection": "close"}
+            for name, value in {**headers, **length}.items():
                 self.send_header(name, value)
             with suppress(ConnectionError):  # a reader may hang up
                 self.end_headers()

@@ -3,8 +3,8 @@
 import gzip
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 from embinit.sources.catalogue import Entry
@@ -14,7 +14,7 @@ from tests.refusal import refused
 
 from .servers import Served, serving
 
-DATA = np.random.default_rng(0).bytes(100_000)
+DATA = b"".join(b"w%04d %.4f %.4f\n" % (row, row / 5_000, 0.25) for row in range(5_000))
 SHA = hashlib.sha256(DATA).hexdigest()
 
 
@@ -158,6 +158,68 @@ def test_without_a_published_checksum_the_first_one_counts(served, tmp_path):
     assert names(tmp_path) == {"v.txt.json"}
 
 
+def test_the_error_of_another_version_tells_how_to_accept_it(served, tmp_path):
+    get(served, tmp_path).path.unlink()
+    served.files["v.txt"] = DATA[:50_000]
+    with refused(f"remove {tmp_path / 'v.txt.json'}"):
+        get(served, tmp_path)
+    (tmp_path / "v.txt.json").unlink()
+    assert get(served, tmp_path).checked == "first"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<html><body>Moved</body></html>", "web page"),
+        (b"", "empty"),
+        (b"\x00\x01\x02" * 1000, "binary file of an unknown format"),
+        (gzip.compress(DATA)[:-2000], "cut short"),
+    ],
+    ids=["a page", "nothing", "noise", "a cut archive"],
+)
+def test_only_a_file_of_vectors_is_recorded(body, reason, served, tmp_path):
+    served.files["v.txt"] = body
+    with refused("glove:test: the download is no complete file of vectors and was removed", reason):
+        get(served, tmp_path)
+    assert names(tmp_path) == set()
+    served.files["v.txt"] = DATA
+    assert get(served, tmp_path).checked == "first"
+
+
+def test_the_announced_size_must_be_the_expected_one(served, tmp_path):
+    with refused("announces 100,000 bytes, but the file has 99,999"):
+        get(served, tmp_path, size=99_999)
+    assert not (tmp_path / "v.txt").exists()
+
+
+def test_an_endless_body_is_stopped(served, tmp_path, monkeypatch):
+    monkeypatch.setattr("embinit.sources.fetch.LARGEST", 50_000)
+    served.announced = False
+    with refused("more than 50,000 bytes"):
+        get(served, tmp_path)
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("wrong", ["offset", "version"])
+def test_a_part_of_another_file_is_not_appended(wrong, served, tmp_path):
+    (tmp_path / "v.txt.part").write_bytes(DATA[:60_000])
+    (tmp_path / "v.txt.part.version").write_text(served.tag("v.txt"))
+    if wrong == "offset":
+        served.shift = 10
+    else:
+        served.answer_tag = '"another"'
+    assert get(served, tmp_path).path.read_bytes() == DATA
+
+
+def test_two_downloads_at_once_are_one(served, tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda _: get(served, tmp_path), range(4)))
+    assert sorted(one.new for one in got) == [False, False, False, True]
+    assert {one.path.read_bytes() for one in got} == {DATA}
+    assert served.sent("v.txt") == len(DATA)
+    assert names(tmp_path) == {"v.txt", "v.txt.json"}
+
+
 @pytest.mark.parametrize("note", ["{", "[]", "{}", '"x"', '{"size": 3}'])
 def test_a_damaged_note_is_an_error(note, served, tmp_path):
     (tmp_path / "v.txt.json").write_text(note)
@@ -180,6 +242,13 @@ def test_unpacking(served, tmp_path):
 @pytest.mark.parametrize("data", [b"no gzip", gzip.compress(DATA)[:5000]], ids=["another kind", "cut"])
 def test_what_cannot_be_unpacked_is_not_kept(data, served, tmp_path):
     served.files["m.bin.gz"] = data
+    with refused("glove:test", "was removed"):
+        get(served, tmp_path, file="m.bin.gz", unpack=True)
+    assert names(tmp_path) == set()
+
+
+def test_a_file_that_should_be_packed_and_is_not_is_removed(served, tmp_path):
+    served.files["m.bin.gz"] = DATA
     with refused("m.bin.gz.part", "unpacked"):
         get(served, tmp_path, file="m.bin.gz", unpack=True)
     assert not {"m.bin", "m.bin.gz.part"} & names(tmp_path)
@@ -187,9 +256,9 @@ def test_what_cannot_be_unpacked_is_not_kept(data, served, tmp_path):
 
 def test_a_mirror_is_asked_instead(served, tmp_path, monkeypatch):
     monkeypatch.setenv("EMBINIT_MIRROR", f"{served.url}/mirror/")
-    served.files["mirror/glove.zip"] = b"mirrored"
+    served.files["mirror/glove.zip"] = DATA
     got = fetch(Entry("glove:test", "https://example.invalid/data/glove.zip"), tmp_path, pause=0)
-    assert got.path.read_bytes() == b"mirrored"
+    assert got.path.read_bytes() == DATA
     assert json.loads((tmp_path / "glove.zip.json").read_text())["url"] == "https://example.invalid/data/glove.zip"
 
 
