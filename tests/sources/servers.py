@@ -31,8 +31,11 @@ class Served:
     shift: int = 0
     #: the ETag of the first partial answer, if it is wrong
     answer_tag: str = ""
-    #: seconds before an answer
-    delay: float = 0
+    #: an answer with a part of a file never ends
+    stalls: bool = False
+    #: bytes that are added to a part of a file
+    added: int = 0
+    released: threading.Event = field(default_factory=threading.Event)
 
     def tag(self, name: str) -> str:
         return f'"{self.version}-{name.replace("/", "-")}"'
@@ -83,7 +86,7 @@ def serving(served: Served) -> Iterator[Served]:
             if start >= len(data):
                 return self.send(416, b"", {"Content-Range": f"bytes */{len(data)}"}, body)
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
-            return self.send(206, data[start:end], headers, body)
+            return self.send(206, data[start:end] + b"x" * served.added, headers, body)
 
         def listing(self, parts: list[str], body: bool) -> None:
             """Answer api/models/ORG/MODEL/tree/REVISION."""
@@ -107,6 +110,8 @@ def serving(served: Served) -> Iterator[Served]:
                 self.send_header(name, value)
             with suppress(ConnectionError):  # a reader may hang up
                 self.end_headers()
+                if served.stalls and code == 206:
+                    served.released.wait(10)
                 self.wfile.write(sent)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -116,6 +121,7 @@ def serving(served: Served) -> Iterator[Served]:
     try:
         yield served
     finally:
+        served.released.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -200,6 +200,15 @@ def test_shards_are_found_by_their_index(tmp_path):
         load(tmp_path)
 
 
+@pytest.mark.parametrize("file", ["../secret.safetensors", "/secret.safetensors"])
+def test_a_shard_outside_of_the_folder_is_refused(file, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"wte.weight": file}}))
+    with refused("model.safetensors.index.json", file):
+        load(folder)
+
+
 def test_a_cut_weight_file_is_an_error(tmp_path):
     checkpoint(tmp_path, {"embeddings.word_embeddings.weight": M}, {"model_type": "bert"})
     path = tmp_path / "model.safetensors"

@@ -21,6 +21,8 @@ WEIGHTS = safetensors(float32(**TENSORS))
 PROGRAM = """
 import json, sys, time
 time.sleep = lambda seconds: None
+from embinit.sources import repositories
+repositories._STALL = 0.2
 from embinit.errors import EmbinitError
 from embinit.sources.load import load
 name, wanted = json.loads(sys.argv[1])
@@ -185,3 +187,21 @@ def test_shards(tmp_path):
     with serving(Served(files)) as running:
         answer = ask(running.url, tmp_path, wanted=["w5"])
     np.testing.assert_array_equal(np.float32(answer["vectors"]), M[[5]])
+
+
+def test_a_server_that_stalls_ends_the_read(served, tmp_path):
+    served.stalls = True
+    assert "org/tiny/model.safetensors: the connection broke" in ask(served.url, tmp_path)["error"]
+
+
+def test_an_answer_longer_than_the_request_is_refused(served, tmp_path):
+    served.added = 5
+    assert "sent more than the 8 bytes" in ask(served.url, tmp_path)["error"]
+
+
+@pytest.mark.parametrize("file", ["../secret.safetensors", "/secret.safetensors", "a/../../secret.safetensors"])
+def test_files_outside_of_the_repository_are_not_read(file, tmp_path):
+    files = repository(**{file: WEIGHTS})
+    del files["org/tiny/model.safetensors"]
+    with serving(Served(files)) as running:
+        assert "org/tiny has no weights" in ask(running.url, tmp_path)["error"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.sources.repositories import Repository
+from embinit.sources.repositories import Repository, is_inside
 from embinit.sources.row_collector import Request
 from embinit.sources.safetensors import TensorFile
 from embinit.text.markers import scheme_of
@@ -104,6 +104,9 @@ def weights_of(repository: Repository) -> Weights | TorchWeights:
         file_of = read_json_object(index).get("weight_map")
         if not isinstance(file_of, dict) or not all(isinstance(file, str) for file in file_of.values()):
             raise EmbinitError(f"{index} has no weight_map from tensors to files")
+        outside = next((file for file in file_of.values() if not is_inside(file)), None)
+        if outside is not None:
+            raise EmbinitError(f"{index} names the file {outside!r}, which is not inside the folder of the checkpoint")
         return Weights(repository, file_of, {})
     files = repository.files()
     singles = [name for name in files if name.endswith(".safetensors") and not name.startswith("adapter_")]

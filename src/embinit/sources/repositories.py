@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from embinit.errors import Unavailable, require
 from embinit.hub import library, offline, reason, unreachable
 from embinit.sources.safetensors import ByteSource, LocalBytes
+
+#: Seconds without a byte from the server, after which a read ends.
+_STALL = 30
+
+
+def is_inside(file: str) -> bool:
+    """Return whether the name of a file stays inside its folder.
+
+    >>> is_inside("onnx/model.safetensors"), is_inside("../model.safetensors"), is_inside("/etc/passwd")
+    (True, False, False)
+    """
+    path = PurePosixPath(file)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in file
 
 
 class Repository(Protocol):
@@ -111,7 +124,8 @@ class Hub:
                     )
             else:
                 try:
-                    self._listing = list(self._hub.list_repo_files(self._id, revision=self._revision))
+                    names = self._hub.list_repo_files(self._id, revision=self._revision)
+                    self._listing = [name for name in names if is_inside(name)]
                 except Exception as error:
                     raise self._unreachable(reason(error)) from None
         return self._listing
@@ -135,15 +149,26 @@ class _RemoteBytes:
             return b""
         headers = {**self._headers, "Range": f"bytes={start}-{end - 1}"}
         try:
-            with self._session.stream("GET", self._url, headers=headers, follow_redirects=True) as response:
+            with self._session.stream(
+                "GET", self._url, headers=headers, follow_redirects=True, timeout=_STALL
+            ) as response:
                 if response.status_code == 200:
                     raise Unavailable(f"{self.name}: the server ignores range requests; download the folder first")
                 if response.status_code != 206:
                     raise Unavailable(f"{self.name}: the server answered {response.status_code}")
                 total = response.headers.get("Content-Range", "").rpartition("/")[2]
                 self.size = int(total) if total.isdigit() else None
-                return bytes(response.read())
+                return self._body(response, end - start)
         except Unavailable:
             raise
         except Exception as error:  # the exception depends on the version's HTTP library
             raise Unavailable(f"{self.name}: the connection broke ({reason(error)})") from None
+
+    def _body(self, response: Any, size: int) -> bytes:
+        """Return the bytes of an answer; more than were asked for are an error."""
+        body = bytearray()
+        for part in response.iter_bytes():
+            body += part
+            if len(body) > size:
+                raise Unavailable(f"{self.name}: the server sent more than the {size:,} bytes that were asked for")
+        return bytes(body)
