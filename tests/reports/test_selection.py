@@ -35,7 +35,7 @@ def levels(**of: float) -> Levels:
 def pair(name: str, chosen: Levels, held: Levels, seeds: range = range(10)) -> tuple[list[Block], dict[str, Result]]:
     first, found = made.crossed(chosen, AXES, range(101, 104), name=f"{name}, chosen on")
     second, more = made.crossed(held, AXES, seeds, name=name)
-    return [first, second], found | more
+    return [replace(first, chooses_for=name), second], found | more
 
 
 def report(*pairs: tuple[list[Block], dict[str, Result]], against: tuple[Baseline, ...] = BOTH) -> Summary:

@@ -12,7 +12,7 @@ from embinit.format import number
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from embinit.experiments.experiment import Experiment
+    from embinit.experiments.experiment import Axes, Experiment
     from embinit.experiments.runs.result import Result
     from embinit.experiments.status import StatusLine
 
@@ -48,7 +48,7 @@ def _note(line: StatusLine) -> str:
     return ", ".join(f"{len(keys)} {what}" for keys, what in parts if keys)
 
 
-def words(axes: tuple[tuple[str, str], ...]) -> str:
+def words(axes: Axes) -> str:
     """Return axes as a person reads them: a recipe by its name alone, others with theirs.
 
     >>> words((("recipe", "xavier"), ("model.norm", "pre")))
@@ -71,8 +71,8 @@ def results_table(experiment: Experiment, results: dict[str, Result]) -> Table:
 
     made = table("block", "start", "score", "mean", "σ", "seeds", right_from=3)
     for block in (with_scored_split(block, results) for block in experiment.blocks):
-        rows: dict[tuple[tuple[str, str], ...], list[float]] = {}
-        counts: dict[tuple[tuple[str, str], ...], int] = {}
+        rows: dict[Axes, list[float]] = {}
+        counts: dict[Axes, int] = {}
         for planned in block.runs:
             counts[planned.axes] = counts.get(planned.axes, 0) + 1
             found = results.get(planned.spec.key)

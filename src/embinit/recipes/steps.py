@@ -13,7 +13,7 @@ import numpy as np
 from embinit.errors import EmbinitError, closest
 from embinit.types import Aligned, Host, Matrix, as_matrix, xavier_std
 
-Axes = Literal["rows", "columns", "rows+columns", "elements"]
+ShuffledAxes = Literal["rows", "columns", "rows+columns", "elements"]
 Moments = Literal["global", "dimension"]
 
 
@@ -184,7 +184,7 @@ def scale(
 
 
 @step()
-def shuffle(rows: Matrix, context: Context, axes: Axes = "rows+columns") -> Matrix:
+def shuffle(rows: Matrix, context: Context, axes: ShuffledAxes = "rows+columns") -> Matrix:
     """Permute rows, columns, both (Sec. 3.4) or all elements: keeps the distribution and removes the meaning."""
     if axes == "elements":
         return context.rng.permutation(rows.ravel()).reshape(rows.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from embinit.experiments.experiment import Axes
 from embinit.statistics import Comparison, MeanInterval
 
 
@@ -83,7 +84,7 @@ class Row:
     """Runs that differ by seed alone."""
 
     label: str
-    axes: tuple[tuple[str, str], ...]
+    axes: Axes
     #: what its colour goes by: the recipe, or all axes where there is none
     series: str
     #: values of the axes that are not a recipe, as text; rows of one setting are compared with each other
@@ -260,7 +261,9 @@ class Part:
     #: what was measured where nothing is trained (Tables 2, 4, 6, 8)
     measured: Table | None = None
     #: axes of the row that was named before it was run
-    candidate: tuple[tuple[str, str], ...] = ()
+    candidate: Axes = ()
+    #: the name of the block that it chooses a start for; empty: none
+    chooses_for: str = ""
 
 
 @dataclass(frozen=True)

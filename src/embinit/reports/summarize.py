@@ -19,7 +19,7 @@ from embinit.reports.analysis.provenance import commands
 from embinit.reports.analysis.published import recipe_of
 from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
 from embinit.reports.analysis.samples import Texts, examples, no_texts
-from embinit.reports.analysis.selection import choices, is_choosing, with_named
+from embinit.reports.analysis.selection import choices, with_named
 from embinit.reports.model import Example, Metric, Part, Row, Summary
 
 
@@ -53,7 +53,7 @@ def summarize(
     experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
     found = [rows(block, results, experiment.baselines) for block in experiment.blocks]
     scores = [metrics.metric(block.score, block.split) for block in experiment.blocks]
-    tables = _judged([block.name for block in experiment.blocks], list(zip(scores, found, strict=True)))
+    tables = _judged([bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, found, strict=True)))
     parts = tuple(
         _part(experiment, block, table, results, texts, shown)
         for block, table in zip(experiment.blocks, tables, strict=True)
@@ -90,13 +90,13 @@ def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
     ]
 
 
-def _judged(names: list[str], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:
+def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:
     """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
     made = dict[int, tuple[Row, ...]]()
-    for choosing in (False, True):
-        places = [place for place, name in enumerate(names) if is_choosing(name, names) == choosing]
+    for kind in (False, True):
+        places = [place for place, chooses in enumerate(choosing) if chooses == kind]
         made |= zip(places, judged([tables[place] for place in places]), strict=True)
-    return [made[place] for place in range(len(names))]
+    return [made[place] for place in range(len(tables))]
 
 
 def _part(
@@ -131,6 +131,7 @@ def _part(
         signatures=provenance.signatures(done),
         settings=provenance.settings(block, results),
         candidate=block.candidate,
+        chooses_for=block.chooses_for,
     )
 
 

@@ -9,7 +9,7 @@ from embinit.format import fixed, interval, listed, plural, signed
 from embinit.reports.analysis import several
 from embinit.reports.analysis.lengths import length_note
 from embinit.reports.analysis.rows import LEVEL, difference
-from embinit.reports.analysis.selection import choice_answer, is_choosing
+from embinit.reports.analysis.selection import choice_answer
 from embinit.reports.analysis.several import beaten, by
 from embinit.reports.analysis.size_costs import fall_sentence
 from embinit.reports.analysis.sweeps import best_places, sweep_answer
@@ -162,8 +162,7 @@ def answer(parts: Sequence[Part], baselines: Sequence[Baseline], choices: Sequen
     cost = fall_sentence(swept, baselines[0].recipe)
     if len(shown) == 1:
         return "; ".join(filter(None, (shown[0].answer, cost)))
-    names = [part.name for part in parts]
-    judged = [part for part in shown if part.sweep is None and not is_choosing(part.name, names)]
+    judged = [part for part in shown if part.sweep is None and not part.chooses_for]
     said = [choice_answer(choices, baselines), best_places(swept) if swept else "", cost]
     if not said[0]:  # else the tables tell what is in those blocks beside
         compared = [row for part in judged for row in part.rows if row.difference]

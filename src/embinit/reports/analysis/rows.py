@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from embinit import statistics
-from embinit.experiments.experiment import SAME, Baseline, Block, Planned
+from embinit.experiments.experiment import SAME, Axes, Baseline, Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.analysis import published
@@ -33,9 +33,9 @@ def rows(block: Block, results: Results, baselines: Sequence[Baseline]) -> tuple
     return _best(metric, _compared(made, _bases(made, baselines, compared, varied), metric))
 
 
-def grouped(block: Block) -> dict[tuple[tuple[str, str], ...], list[Planned]]:
+def grouped(block: Block) -> dict[Axes, list[Planned]]:
     """Return a block's runs by their axes."""
-    groups: dict[tuple[tuple[str, str], ...], list[Planned]] = {}
+    groups: dict[Axes, list[Planned]] = {}
     for planned in block.runs:
         groups.setdefault(planned.axes, []).append(planned)
     return groups
@@ -71,7 +71,7 @@ def statistic(scores: Sequence[float]) -> MeanInterval | None:
 
 def _row(
     block: Block,
-    axes: tuple[tuple[str, str], ...],
+    axes: Axes,
     runs: list[Planned],
     results: Results,
     metric: Metric,

@@ -1,4 +1,4 @@
-"""Starts that are judged by themselves: chosen on other seeds (a block `X, chosen on` beside `X`), or named beforehand."""
+"""Starts that are judged by themselves: chosen on other seeds (a block with `chooses_for`), or named beforehand."""
 
 from __future__ import annotations
 
@@ -11,17 +11,11 @@ from embinit.reports.analysis.rows import decide
 from embinit.reports.analysis.several import over, versus
 from embinit.reports.model import Choice, Part, Row
 
-_CHOSEN = ", chosen on"
 _VERDICTS = {"better": "is better than", "worse": "is worse than", "": "is not better beyond noise than"}
 
 
-def is_choosing(name: str, names: Sequence[str]) -> bool:
-    """Return whether a block of this name is there to choose for another one."""
-    return name.endswith(_CHOSEN) and name.removesuffix(_CHOSEN) in names
-
-
 def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
-    """Return what each block `X, chosen on` chooses and how that does in `X`, then how each block's `candidate` does.
+    """Return the start that each block with `chooses_for` chooses and its result there, then each block's `candidate`.
 
     Chosen is the start with the highest mean that is no baseline. Whatever else is in the held-out blocks played no part in
     the choice, so that it is no reason to correct for it: p is Holm's over the differences of what was chosen alone.
@@ -30,8 +24,8 @@ def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
     by_name = {part.name: part for part in parts}
     chosen = []
     for part in parts:
-        if is_choosing(part.name, list(by_name)):
-            held = by_name[part.name.removesuffix(_CHOSEN)]
+        if part.chooses_for:
+            held = by_name[part.chooses_for]
             best = _best(part)
             if best is not None:
                 chosen.append(_choice(part, best, held))
