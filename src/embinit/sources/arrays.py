@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from embinit.errors import EmbinitError
+from embinit.files import open_archive
 from embinit.sources.safetensors import LocalBytes, TensorFile
 from embinit.text.token_files import read_tokens
 from embinit.types import Embeddings, Origin, finite_rows
@@ -22,6 +23,8 @@ _TOKEN_LIST_NAMES = (
     "vocab.txt",
     "tokenizer.json",
 )
+#: Numbers of real vectors shrink by a few times at most. Archives that grow more are not unpacked.
+_LARGEST_GROWTH = 200
 
 
 def read_npy(path: Path, tokens: str | None, wanted: Collection[str] | None, source: str) -> Embeddings:
@@ -35,6 +38,12 @@ def read_npy(path: Path, tokens: str | None, wanted: Collection[str] | None, sou
 
 def read_npz(path: Path, wanted: Collection[str] | None, source: str) -> Embeddings:
     """Return the rows of an .npz archive that holds one matrix and one array of tokens."""
+    with open_archive(path) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    if size > _LARGEST_GROWTH * path.stat().st_size:
+        raise EmbinitError(
+            f"{source} would unpack to {size / 1e9:.1f} GB, more than {_LARGEST_GROWTH} times its size, as no vectors do"
+        )
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}

@@ -26,6 +26,8 @@ MAGIC = 793_712_314
 _VERSION = 12
 _ARGUMENTS = "<12id"
 _END_OF_SENTENCE = b"</s>"
+#: Limits that only damaged files exceed: characters of an n-gram, and bytes of a word.
+_LONGEST_NGRAM, _LONGEST_WORD = 100, 1 << 16
 #: Number of words whose rows are read together: they share n-grams, and the memory stays small.
 _BATCH = 512
 
@@ -193,6 +195,11 @@ def _read_model(path: Path, source: str) -> _Model:
         raise EmbinitError(
             f"{source} is a damaged fastText model: it declares {count} of {size} words and {dim} dimensions"
         )
+    if not 0 <= shortest <= _LONGEST_NGRAM or not 0 <= longest <= _LONGEST_NGRAM:
+        raise EmbinitError(
+            f"{source} is a damaged fastText model: it declares n-grams of {shortest} to {longest} characters; "
+            f"at most {_LONGEST_NGRAM} are read"
+        )
     words, at = _read_dictionary(path, at, size)
     pruned = None
     if pruned_size >= 0:
@@ -234,6 +241,10 @@ def _read_dictionary(path: Path, at: int, size: int) -> tuple[list[bytes], int]:
                 more = file.read(1 << 20)
                 if not more:
                     raise IndexError
+                if len(buffer) - offset > _LONGEST_WORD:
+                    raise EmbinitError(
+                        f"{path} is a damaged fastText model: a word is longer than {_LONGEST_WORD:,} bytes"
+                    )
                 at += offset
                 buffer, offset = buffer[offset:] + more, 0
                 last = len(buffer) - 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,8 @@ _HEAD = 1 << 18
 #: Small enough for the allocator to reuse its arrays: blocks of 2 MB took 1.6 times as long in a fresh process.
 _BLOCK = 1 << 18
 _LONGEST_LINE = 32 << 20
+#: A row of a file with known dimensions is shorter than this: a token of a megabyte and 64 characters a number.
+_LONGEST_TOKEN, _LONGEST_NUMBER = 1 << 20, 64
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -38,18 +41,21 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
     """Return the rows of a text file: all rows, or the wanted rows at the memory of those."""
     with open_unpacked(path, member) as stream:
         head = stream.read(_HEAD)
-        while b"\n" not in head and (more := stream.read(_HEAD)):
+        while head.count(b"\n") < 2 and (more := stream.read(_HEAD)):  # a header, and the first row
             head += more
-            if len(head) > _LONGEST_LINE:
+            if len(head) > _LONGEST_LINE and b"\n" not in head[:_LONGEST_LINE]:
                 raise EmbinitError(
                     f"{source}, line 1 is longer than {_LONGEST_LINE >> 20} MB; expected a token and its numbers"
                 )
+            if len(head) > 2 * _LONGEST_LINE:
+                break
     layout = detect_layout(head, source)
     wanted = None if request.wanted is None else encode_tokens(request.wanted)
     expected = len(wanted) if wanted is not None else layout.declared or path.stat().st_size // (8 * layout.dim)
     rows = RowCollector(layout.dim, min(expected, 1 << 22))
     with open_unpacked(path, member) as stream:
-        blocks = _blocks(stream) if wanted is None else _wanted_blocks(stream, wanted)
+        lines = _Lines(stream, source, _LONGEST_TOKEN + _LONGEST_NUMBER * layout.dim)
+        blocks = lines.blocks() if wanted is None else lines.wanted_blocks(wanted)
         for block, line_numbers in blocks:
             if layout.declared is not None and line_numbers and line_numbers[0] == 1:
                 block, line_numbers = block[block.find(b"\n") + 1 :], line_numbers[1:]
@@ -137,39 +143,56 @@ def _uses_tabs(lines: Sequence[bytes]) -> bool:
 _Block = tuple[bytes, Sequence[int]]
 
 
-def _blocks(stream: BinaryIO) -> Iterator[_Block]:
-    rest, first = b"", 1  # the start of an unfinished line, and the number of the first line
-    while True:
-        more = stream.read(_BLOCK)
-        block = rest + more
-        if first == 1:
-            block = block.removeprefix(_BOM)
-        cut = block.rfind(b"\n") + 1 if more else len(block)
-        block, rest = block[:cut], block[cut:]
-        count = block.count(b"\n") + (not block.endswith(b"\n"))
-        if block:
-            yield block, range(first, first + count)
-            first += count
-        if not more:
-            return
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a file. A line that no row can fill is an error, so that it never fills the memory."""
 
+    stream: BinaryIO
+    source: str
+    longest: int
 
-def _wanted_blocks(stream: BinaryIO, wanted: frozenset[bytes]) -> Iterator[_Block]:
-    """Yield the lines whose first field begins a wanted token. The parsed row shows whether the token is wanted."""
-    firsts = frozenset(token.replace(b"\t", b" ").partition(b" ")[0] for token in wanted)
-    kept: list[bytes] = []
-    line_numbers: list[int] = []
-    size = 0
-    for number, line in enumerate(stream, 1):
-        first = line.partition(b" ")[0]
-        if first in firsts or number == 1 or (b"\t" in first and first.partition(b"\t")[0] in firsts):
-            kept.append(line.removeprefix(_BOM) if number == 1 else line)
-            line_numbers.append(number)
-            size += len(line)
-            if size > _BLOCK:
-                yield b"".join(kept), line_numbers
-                kept, line_numbers, size = [], [], 0
-    yield b"".join(kept), line_numbers
+    def blocks(self) -> Iterator[_Block]:
+        """Yield all lines."""
+        rest, first = b"", 1  # the start of an unfinished line, and the number of the first line
+        while True:
+            more = self.stream.read(_BLOCK)
+            block = rest + more
+            if first == 1:
+                block = block.removeprefix(_BOM)
+            cut = block.rfind(b"\n") + 1 if more else len(block)
+            block, rest = block[:cut], block[cut:]
+            count = block.count(b"\n") + (not block.endswith(b"\n"))
+            if block:
+                yield block, range(first, first + count)
+                first += count
+            if len(rest) > self.longest:
+                raise self._too_long(first)
+            if not more:
+                return
+
+    def wanted_blocks(self, wanted: frozenset[bytes]) -> Iterator[_Block]:
+        """Yield the lines whose first field begins a wanted token. The parsed row shows whether the token is wanted."""
+        firsts = frozenset(token.replace(b"\t", b" ").partition(b" ")[0] for token in wanted)
+        kept: list[bytes] = []
+        line_numbers: list[int] = []
+        size, longest = 0, self.longest
+        for number, line in enumerate(iter(partial(self.stream.readline, longest + 1), b""), 1):
+            if len(line) > longest:
+                raise self._too_long(number)
+            first = line.partition(b" ")[0]
+            if first in firsts or number == 1 or (b"\t" in first and first.partition(b"\t")[0] in firsts):
+                kept.append(line.removeprefix(_BOM) if number == 1 else line)
+                line_numbers.append(number)
+                size += len(line)
+                if size > _BLOCK:
+                    yield b"".join(kept), line_numbers
+                    kept, line_numbers, size = [], [], 0
+        yield b"".join(kept), line_numbers
+
+    def _too_long(self, number: int) -> EmbinitError:
+        return EmbinitError(
+            f"{self.source}, line {number} is longer than {self.longest:,} bytes; expected a token and its numbers"
+        )
 
 
 # ---------------------------------------------------------------- rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from embinit.types import Vocabulary
 
 #: The paper's special tokens, in the order of PyTorch's tutorial (PAPER.md 3).
 SPECIALS = ("<unk>", "<pad>", "<bos>", "<eos>")
+#: Of a text. The corpus text8 is one line of 100 MB.
+LONGEST_LINE = 256 << 20
 
 
 def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str = "a list") -> Vocabulary:
@@ -148,7 +150,11 @@ def read_lines(paths: Sequence[Path]) -> Iterator[str]:
         if not path.is_file():
             raise EmbinitError(f"no such text file: {path}")
         with open_unpacked(path) as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+                if len(line) > LONGEST_LINE:
+                    raise EmbinitError(
+                        f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
+                    )
                 try:
                     yield line.decode("utf-8").rstrip("\r\n")
                 except UnicodeDecodeError:
