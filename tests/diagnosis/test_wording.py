@@ -182,7 +182,7 @@ def test_shipped_text_names_documentation_pages_and_no_files_that_are_not_shippe
     import re
 
     text = "\n".join(path.read_text("utf-8") for path in sorted((PACKAGE / "diagnosis").iterdir()) if path.is_file())
-    pages = set(re.findall(r"docs: (\w+)|docs = \"(\w+)\"", text))
+    pages = set(re.findall(r"docs: ([\w/]+)|docs = \"([\w/]+)\"", text))
     names = {name for pair in pages for name in pair if name and name != "NAME"}
     assert names
     assert all((DOCS / f"{name}.md").is_file() for name in names)
