@@ -71,16 +71,16 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
             "mnli": [1.6, 3.3],
             "sst2": [0.6, 2.0],
             "without_gain": "GloVe on SST-2",
-            "docs": "findings",
+            "docs": "explanation/findings",
         },
         "Standardized rows leave the positions readable, and they seem to keep their meaning if they learn slowly. At a "
         "tenth of the rate they gained 1.6 to 3.3 points on MNLI over the full rate, and 0.6 to 2.0 points on SST-2; only "
-        "GloVe on SST-2 gained nothing (docs: findings).",
+        "GloVe on SST-2 gained nothing (see docs/explanation/findings.md).",
     ),
     "larger_slow_rows": (
-        {"aim": 1.4, "better": 3, "tests": 8, "mnli": [1.2, 1.9], "docs": "findings"},
+        {"aim": 1.4, "better": 3, "tests": 8, "mnli": [1.2, 1.9], "docs": "explanation/findings"},
         "Compare with larger rows (1.4 times the positions, or BERT's as they are). At the same low rate they did better in "
-        "3 of 8 tests, by 1.2 to 1.9 points on MNLI, and worse beyond noise in none (docs: findings).",
+        "3 of 8 tests, by 1.2 to 1.9 points on MNLI, and worse beyond noise in none (see docs/explanation/findings.md).",
     ),
     "scale": (
         {"positions": "rotary", "std": 0.4, "ratio": 20.0, "own": 0.02, "host": "llama"},
@@ -91,11 +91,11 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
         {
             "mnli": {"std": "1/√D", "gain": 2.2, "low": 1.5, "high": 2.9},
             "sst2": {"std": "4.7 times Xavier's", "gain": 1.0, "low": 0.3, "high": 1.7},
-            "docs": "findings",
+            "docs": "explanation/findings",
         },
         "A classifier may do better with larger rows. With rotary positions, GloVe at σ = 1/√D gained 2.2 points [1.5, 2.9] "
-        "on MNLI over Xavier's σ, and at 4.7 times Xavier's 1.0 points [0.3, 1.7] on SST-2 (docs: findings). Compare "
-        "`pretrained | center | scale to=inverse_sqrt_d`.",
+        "on MNLI over Xavier's σ, and at 4.7 times Xavier's 1.0 points [0.3, 1.7] on SST-2 "
+        "(see docs/explanation/findings.md). Compare `pretrained | center | scale to=inverse_sqrt_d`.",
     ),
     "rounding_harmless": ({}, "No number format loses the positions at this scale."),
     "rounding": (
