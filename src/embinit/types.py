@@ -45,7 +45,7 @@ def check_matrix(values: object) -> Matrix:
         matrix = as_matrix(values)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         matrix = None
-    if matrix is None or matrix.ndim != 2:
+    if matrix is None or matrix.ndim != 2 or not matrix.shape[1]:
         shape = "" if matrix is None else f" of shape {matrix.shape}"
         raise EmbinitError(f"a matrix is an array of (tokens, dimensions), not {type(values).__name__}{shape}")
     return matrix

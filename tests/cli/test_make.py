@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import embinit
 from embinit.cli import app
+from embinit.export.formats import write
 from embinit.hosts import host_names
 
 
@@ -79,3 +80,55 @@ def test_a_misspelt_choice_is_an_error_before_the_source_is_read(words: list[str
     done = call(*words, "nowhere.txt")
     assert isinstance(done.exception, embinit.EmbinitError)
     assert message in str(done.exception)
+
+
+def checkpoint(folder: Path) -> Path:
+    """Return the folder of a small BERT: config, tokens and weights."""
+    from safetensors.numpy import save_file
+
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "bert", "vocab_size": 5, "hidden_size": 4}')
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\nthe\ncat\nsat\n")
+    rows = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    save_file({"embeddings.word_embeddings.weight": rows}, folder / "model.safetensors")
+    return folder
+
+
+#: Each output is an input: the words of the command, its output, and the file that it would have replaced.
+OVERWRITES = {
+    "weights of the source": (["model"], "model/model.safetensors", "model/model.safetensors"),
+    "weights of --model": (
+        ["rows.vec", "--model", "model", "--recipe", "pretrained"], "model/model.safetensors", "model/model.safetensors"
+    ),
+    "implicit token list": (["rows.npy", "-f", "word2vec"], "rows.tokens.json", "rows.tokens.json"),
+    "named token list": (["rows.npy::list.txt"], "list.txt", "list.txt"),
+    "companion of the output": (["rows.npy", "-f", "npy"], "rows", "rows.tokens.json"),
+    "path from home": (["~/rows.vec"], "rows.vec", "rows.vec"),
+    "recipe": (["rows.vec", "--recipe", "own.toml::own", "-f", "glove"], "own.toml", "own.toml"),
+    "tokenizer": (
+        ["rows.vec", "--text", "text.en", "--tokenizer", "model", "-f", "glove"], "model/vocab.txt", "model/vocab.txt"
+    ),
+    "hard link": (["rows.vec"], "linked.vec", "rows.vec"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OVERWRITES)
+def test_make_never_replaces_a_file_that_it_reads(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, out, kept = OVERWRITES[case]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    rows = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    checkpoint(tmp_path / "model")
+    np.save("rows.npy", rows)
+    Path("rows.tokens.json").write_text('["the", "cat", "sat"]')
+    Path("list.txt").write_text("the\ncat\nsat\n")
+    write(rows, ["the", "cat", "sat"], "rows.vec")
+    Path("linked.vec").hardlink_to("rows.vec")
+    Path("own.toml").write_text('[own]\nsteps = "pretrained"\n')
+    Path("text.en").write_text("the cat sat\n")
+    before = Path(kept).read_bytes()
+    done = call("make", *words, "-o", out)
+    assert isinstance(done.exception, embinit.EmbinitError), done.output
+    assert "this command" in str(done.exception)
+    assert Path(kept).read_bytes() == before
+    assert call("make", *words, "-o", "other.npy", "-f", "npy").exit_code == 0

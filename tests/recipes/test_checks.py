@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from embinit.errors import EmbinitError
 from embinit.recipes.recipe import recipe
 from embinit.recipes.steps import Context, free
 from embinit.seeds import stream
@@ -77,3 +78,34 @@ def test_free_serves_rows_that_are_all_the_same_or_zero(aligned: Aligned) -> Non
     assert turned[:, 0] == pytest.approx(np.full(20, np.linalg.norm(few(1))), rel=1e-5)
     assert not turned[:, 1:].any()
     assert not free(np.zeros((20, 24), dtype=np.float32), context, dims=8).any()
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("uniform bound=-1", "uniform bound=-1: expected 0 to 1e+30"),
+        ("uniform bound=1e39", "uniform bound=1e+39: expected 0 to 1e+30"),
+        ("normal std=-0.02", "normal std=-0.02: expected 0 to 1e+30"),
+        ("pretrained | row_norm norm=-1", "row_norm norm=-1"),
+        ("pretrained | whiten epsilon=-1", "whiten epsilon=-1"),
+    ],
+)
+def test_sizes_out_of_range_are_errors(steps: str, message: str, aligned: Aligned) -> None:
+    with refused(message):
+        recipe(steps)(aligned, stream(0, "matrix"))
+
+
+@pytest.mark.parametrize("fill", ["target", "mean", "normal", "subword", "zeros", "xavier"])
+@pytest.mark.parametrize(
+    "name", ["pretrained", "pretrained_xavier", "pretrained | center mean=dimension", "pretrained | whiten"]
+)
+def test_rows_at_the_end_of_float32_never_become_infinite(name: str, fill: str, aligned: Aligned) -> None:
+    largest = np.finfo(np.float32).max
+    signs = np.where(np.random.default_rng(0).random(aligned.vectors.shape) < 0.5, -1, 1).astype(np.float32)
+    extreme = replace(aligned, vectors=signs * largest * aligned.found[:, None])
+    try:
+        made = recipe(name, fill)(extreme, stream(0, "matrix"))
+    except EmbinitError as error:
+        assert "3.4e38" in str(error)
+    else:
+        assert np.isfinite(made).all()

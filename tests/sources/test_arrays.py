@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import embinit
 from embinit.errors import EmbinitError
 from embinit.sources.load import load
 from tests.refusal import refused
@@ -166,3 +167,14 @@ def test_a_mapping_beyond_the_rows_is_an_error(tmp_path):
     checkpoint(tmp_path, {"embeddings": matrix(3), "mapping": np.full(8, 5.0)}, {"model_type": "model2vec"})
     with refused("3 rows"):
         load(f"{tmp_path}::embeddings")
+
+
+def test_an_array_without_dimensions_is_an_error(tmp_path):
+    np.save(tmp_path / "rows.npy", np.zeros((2, 0), np.float32))
+    (tmp_path / "rows.txt").write_text("a\nb\n")
+    with pytest.raises(EmbinitError, match=r"shape \(2, 0\)"):
+        load(tmp_path / "rows.npy")
+    with pytest.raises(EmbinitError, match=r"shape \(2, 0\)"):
+        load(np.zeros((2, 0)), tokens=["a", "b"])
+    with pytest.raises(EmbinitError, match=r"shape \(2, 0\)"):
+        embinit.write(np.zeros((2, 0)), ["a", "b"], tmp_path / "out.npy")

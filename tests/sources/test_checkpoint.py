@@ -155,6 +155,18 @@ def test_words_are_composed_from_pieces(tmp_path):
     np.testing.assert_allclose(vectors[0], (M[5] + M[6]) / 2, rtol=1e-6)
 
 
+def test_a_piece_beyond_the_rows_is_skipped_and_counted(tmp_path):
+    rows = matrix(7)  # `dog`, the last token, has no row
+    checkpoint(tmp_path, {"embeddings.word_embeddings.weight": rows}, {"model_type": "bert", "vocab_size": 7})
+    source = load(tmp_path, wanted={"cats"})
+    assert source.compose is not None
+    vectors, made = source.compose(["cat dog", "dog", "cats"])
+    assert made.tolist() == [True, False, True]
+    np.testing.assert_allclose(vectors[0], rows[5])
+    assert source.origin.counts["words with a piece that has no row, which was skipped"] == 2
+    assert source.origin.counts["tokens without a row"] == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "file", "name"),
     [

@@ -89,7 +89,7 @@ def command(
     if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before the source is read
         recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
     for path in files_of(out, format):
-        shared.keep_inputs(path, source, vocab, *(text or []))
+        shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,

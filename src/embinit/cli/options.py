@@ -166,10 +166,17 @@ def aligned_of(
 
 
 def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
-    """Raise where the output would take the place of an input."""
+    """Raise EmbinitError if an output would replace an input: a file, a source, or a file in a folder that is read."""
+    if not out.exists():
+        return
+    from embinit.sources.load import input_files
+
     for given in inputs:
-        if given is not None and out.exists() and Path(str(given).partition("::")[0]).resolve() == out.resolve():
-            raise EmbinitError(f"{out} is an input of this command; give another name")
+        for path in [] if given is None else input_files(given):
+            if path.is_dir() and any(inner.is_file() and inner.samefile(out) for inner in path.iterdir()):
+                raise EmbinitError(f"{out} is a file of {path}, which this command reads; write to another folder")
+            if path.is_file() and path.samefile(out):
+                raise EmbinitError(f"{out} is an input of this command; give another name")
 
 
 def command_line(command: str, source: str, options: dict[str, Any]) -> str:

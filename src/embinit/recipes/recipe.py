@@ -142,18 +142,31 @@ class Recipe:
             kind = STEPS[step.name]
             context = Context(aligned, host, step_rng)
             values = parse_parameters(step.name, dict(step.parameters))
-            rows = kind.function(context, **values) if rows is None else kind.function(rows, context, **values)
-            if not np.isfinite(rows).all():
-                raise EmbinitError(f"recipe {self}: the step {step.name} gave NaN or infinite numbers")
+            with np.errstate(over="ignore", invalid="ignore"):  # the check below names the step
+                rows = kind.function(context, **values) if rows is None else kind.function(rows, context, **values)
+            self._check_finite(rows, f"the step {step.name}")
         assert rows is not None
         if not self.uses_source or aligned.found.all():
             return rows
+        return self._filled(rows, aligned, fill_rng)
+
+    def _filled(self, rows: Matrix, aligned: Aligned, rng: np.random.Generator) -> Matrix:
+        """Return the matrix of the found rows and of filled rows for the missing tokens."""
         matrix = np.zeros((len(aligned), rows.shape[1]), dtype=np.float32)
         matrix[aligned.found] = rows
         # The fill sees and fills only the used columns, so that its rows have the σ and the length of the found rows.
         used = rows.shape[1] - self.free_columns
-        matrix[~aligned.found, :used] = FILLS[self.fill](rows[:, :used], aligned.vocabulary, aligned.found, fill_rng)
+        with np.errstate(over="ignore", invalid="ignore"):
+            filled = FILLS[self.fill](rows[:, :used], aligned.vocabulary, aligned.found, rng)
+        self._check_finite(filled, f"the fill {self.fill}")
+        matrix[~aligned.found, :used] = filled
         return matrix
+
+    def _check_finite(self, rows: Matrix, maker: str) -> None:
+        if not np.isfinite(rows).all():
+            raise EmbinitError(
+                f"recipe {self}: {maker} gave NaN or infinite numbers; float32 holds numbers up to 3.4e38"
+            )
 
 
 @cache

@@ -59,6 +59,8 @@ class StepKind:
 
 
 STEPS: dict[str, StepKind] = {}
+#: The largest σ or bound of random rows; their numbers then fit float32.
+_LARGEST_SIZE = 1e30
 #: Parameters that count dimensions: step -> parameter, its smallest value, and the dimensions that must remain.
 DIMENSION_COUNTS = {"all_but_the_top": ("top", 0, 1), "pca": ("keep", 1, 0), "free": ("dims", 0, 1)}
 
@@ -129,11 +131,19 @@ def check_found(aligned: Aligned) -> None:
 
 
 def _uniform(context: Context, bound: float) -> Matrix:
+    _check_size("uniform bound", bound)
     return context.rng.uniform(-bound, bound, context.size).astype(np.float32)
 
 
 def _normal(context: Context, std: float) -> Matrix:
+    _check_size("normal std", std)
     return as_matrix(std * context.rng.standard_normal(context.size))
+
+
+def _check_size(setting: str, value: float) -> None:
+    """Raise EmbinitError if the size of random numbers is negative, or too large for float32."""
+    if not 0 <= value <= _LARGEST_SIZE:
+        raise EmbinitError(f"{setting}={value:g}: expected 0 to {_LARGEST_SIZE:g}")
 
 
 # ---------------------------------------------------------------- later steps
@@ -213,6 +223,8 @@ def match(rows: Matrix, context: Context, moments: Moments = "global") -> Matrix
 @step(keeps_zeros=True)
 def row_norm(rows: Matrix, context: Context, norm: float = 1.0) -> Matrix:
     """Scale every row to the same length; zero rows stay zero."""
+    if norm < 0:
+        raise EmbinitError(f"row_norm norm={norm:g}: the value must not be negative")
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     return as_matrix(rows * (norm / np.where(lengths == 0, 1, lengths)))
 
@@ -220,6 +232,8 @@ def row_norm(rows: Matrix, context: Context, norm: float = 1.0) -> Matrix:
 @step()
 def whiten(rows: Matrix, context: Context, epsilon: float = 1e-5) -> Matrix:
     """Center, and give all directions the same variance (ZCA: each dimension stays close to itself)."""
+    if epsilon < 0:
+        raise EmbinitError(f"whiten epsilon={epsilon:g}: the value must not be negative")
     centered = rows.astype(np.float64) - _mean(rows, "dimension")
     variances, directions = np.linalg.eigh(centered.T @ centered / max(1, len(rows) - 1))
     variances = np.maximum(variances, 0)

@@ -104,7 +104,7 @@ def from_arrays(
     tokens: Sequence[str], matrix: np.ndarray, wanted: Collection[str] | None, source: str, file_format: str
 ) -> Embeddings:
     """Return embeddings from a matrix and its tokens. The first of equal tokens wins; rows with NaN are rejected."""
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
         raise EmbinitError(
             f"{source} has shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers"
         )
@@ -127,17 +127,21 @@ def from_arrays(
     return Embeddings(kept, vectors if finite.all() else vectors[finite], Origin(source, file_format, counts))
 
 
-def _read_token_list(path: Path, file_name: str | None) -> list[str]:
-    """Return the tokens of the named list, or of the list beside the matrix."""
+def token_list_of(path: Path, file_name: str | None) -> Path:
+    """Return the named token list of a matrix, or the list beside the matrix."""
     if file_name is not None:
         beside = path.with_name(file_name)
         chosen = beside if beside.exists() else Path(file_name)
         if not chosen.exists():
             raise EmbinitError(f"no such token list: {file_name} (searched beside {path} and in the current folder)")
-    else:
-        names = [pattern.format(name=path.name, stem=path.stem) for pattern in _TOKEN_LIST_NAMES]
-        existing = [path.with_name(name) for name in names if path.with_name(name).is_file()]
-        if not existing:
-            raise EmbinitError(f"{path} has no tokens; put {names[1]} beside it, or give {path}::TOKENS")
-        chosen = existing[0]
-    return ["" if token is None else token for token in read_tokens(chosen).tokens]
+        return chosen
+    names = [pattern.format(name=path.name, stem=path.stem) for pattern in _TOKEN_LIST_NAMES]
+    existing = [path.with_name(name) for name in names if path.with_name(name).is_file()]
+    if not existing:
+        raise EmbinitError(f"{path} has no tokens; put {names[1]} beside it, or give {path}::TOKENS")
+    return existing[0]
+
+
+def _read_token_list(path: Path, file_name: str | None) -> list[str]:
+    """Return the tokens of the named list, or of the list beside the matrix."""
+    return ["" if token is None else token for token in read_tokens(token_list_of(path, file_name)).tokens]

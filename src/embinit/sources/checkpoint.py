@@ -153,7 +153,7 @@ def read_checkpoint(repository: Repository, tensor: str | None, request: Request
     vectors = lookup.vectors(list(ids.values()))
     tokens, vectors, examples = _finite_only(list(ids), vectors, counts)
     origin = Origin(repository.name, f"checkpoint ({name})", counts, examples)
-    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, _composer(table, lookup))
+    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, _composer(table, lookup, counts))
 
 
 def _finite_only(
@@ -188,8 +188,11 @@ class _Lookup:
         return vectors if self._weight is None else vectors * self._weight[list(ids)][:, None]
 
 
-def _composer(table: TokenTable, lookup: _Lookup) -> Any:
-    """Return a function that composes a word as the mean of its pieces; None if the tokenizer is unknown."""
+def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int]) -> Any:
+    """Return a function that composes a word as the mean of its pieces; None if the tokenizer is unknown.
+
+    A piece beyond the rows of the embedding is skipped, and `counts` gets the number of words with such a piece.
+    """
     path = table.tokenizer
     if path is None:
         return None
@@ -199,8 +202,15 @@ def _composer(table: TokenTable, lookup: _Lookup) -> Any:
         prefix = " " if scheme == "byte-level" else ""  # the first piece of a word carries the space before it
         ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
-        pieces = [split(prefix + token) for token in tokens]
-        composed = np.array([bool(parts) and all(piece in ids for piece in parts) for parts in pieces], dtype=bool)
+        split_words = [split(prefix + token) for token in tokens]
+        known = [all(piece in ids for piece in parts) for parts in split_words]
+        pieces = [[piece for piece in parts if ids.get(piece, 0) < lookup.rows] for parts in split_words]
+        composed = np.array(
+            [bool(parts) and is_known for parts, is_known in zip(pieces, known, strict=True)], dtype=bool
+        )
+        shortened = sum(len(parts) < len(split_words[word]) for word, parts in enumerate(pieces) if known[word])
+        if shortened:
+            counts["words with a piece that has no row, which was skipped"] = shortened
         words = np.flatnonzero(composed).tolist()
         needed = sorted({ids[piece] for word in words for piece in pieces[word]})
         rows = lookup.vectors(needed)

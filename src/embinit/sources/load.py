@@ -10,7 +10,7 @@ from typing import Any
 from embinit.errors import EmbinitError, closest
 from embinit.files import compression
 from embinit.hub import is_id
-from embinit.sources.arrays import read_npy, read_npz, read_object, read_safetensors
+from embinit.sources.arrays import read_npy, read_npz, read_object, read_safetensors, token_list_of
 from embinit.sources.catalogue import fetched_path, is_name
 from embinit.sources.checkpoint import read_checkpoint
 from embinit.sources.fasttext import read_fasttext
@@ -20,6 +20,9 @@ from embinit.sources.row_collector import Request
 from embinit.sources.text import read_text
 from embinit.sources.word2vec import read_word2vec
 from embinit.types import Embeddings
+
+#: The folder of a sentence-transformers model that holds its embedding.
+_STATIC_EMBEDDING = "0_StaticEmbedding"
 
 
 def load(
@@ -98,6 +101,20 @@ def load(
     raise EmbinitError(f"no such file: {name}{_close_name(path)}")
 
 
+def input_files(source: str | Path) -> list[Path]:
+    """Return the files and folders on this machine that `load` reads for a source; nothing for a hub id."""
+    name, _, detail = str(source).partition("::")
+    try:
+        path = fetched_path(name)[0] if is_name(name) and not Path(name).exists() else Path(name).expanduser()
+        if path.is_dir():
+            return [path, path / _STATIC_EMBEDDING]
+        if path.suffix not in (".npy", ".safetensors"):
+            return [path]
+        return [path, token_list_of(path, (detail or None) if path.suffix == ".npy" else None)]
+    except (EmbinitError, OSError, RuntimeError, ValueError):  # `load` says why the source cannot be read
+        return []
+
+
 def _close_name(path: Path) -> str:
     """Return `; did you mean 'x'?` if the folder has a file of a close name, and an empty text otherwise."""
     try:
@@ -109,7 +126,7 @@ def _close_name(path: Path) -> str:
 
 
 def _load_folder(path: Path, tensor: str | None, request: Request) -> Embeddings:
-    inner = path / "0_StaticEmbedding"
+    inner = path / _STATIC_EMBEDDING
     return read_checkpoint(Folder(inner if inner.is_dir() else path), tensor, request)
 
 
