@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,33 @@ def test_make_never_replaces_a_file_that_it_reads(case: str, tmp_path: Path, mon
     assert "this command" in str(done.exception)
     assert Path(kept).read_bytes() == before
     assert call("make", *words, "-o", "other.npy", "-f", "npy").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "make"])
+def test_missing_tokens_are_listed_in_text_in_json_and_in_a_file(
+    command: str, glove_file: Path, tmp_path: Path
+) -> None:
+    text, missing = tmp_path / "text.en", tmp_path / "missing.txt"
+    text.write_text("w1 w2, gnu\nw2, gnu w3\nw2,\n")
+    words = [command, glove_file, "--text", text, *(["-o", tmp_path / "x.npy"] if command == "make" else [])]
+    shown = printed(*words, "--missing", missing)
+    assert "w2, (3), gnu (2)" in shown
+    assert "another tokenization" in shown
+    assert missing.read_text() == "w2,\t3\ngnu\t2\n"
+    content = json.loads(call(*words, "--json").stdout)["missing"]
+    assert (content["tokens"], content["most frequent"][0]) == (2, {"token": "w2,", "count": 3})
+    assert [reason["kind"] for reason in content["reasons"]] == ["tokenization"]
+
+
+def test_inspect_writes_a_page_that_stands_alone(glove_file: Path, vocabulary: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = call("inspect", glove_file, "--vocab", vocabulary, "--html", page, "--json")
+    content = unescape(page.read_text("utf-8"))
+    told = json.loads(done.stdout)
+    assert told["verdict"]["headline"] in content
+    assert told["command"] in content
+    assert "<svg" in content
+    assert "lacking" in content
+    assert "http" not in content.replace("http-equiv", "")
+    refused = call("inspect", glove_file, "--vocab", vocabulary, "--missing", vocabulary)
+    assert "is an input of this command" in str(refused.exception)

@@ -55,18 +55,25 @@ def command(
             help="Draw histograms of the matrix, Xavier's rows and the positions (.png, .svg, .pdf).",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write the report as one page that needs no network."),
+    ] = None,
+    missing: shared.Missing = None,
     seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
     """Measure vectors against a vocabulary and a model, and advise what to do.
 
-    Nothing is trained, and no file is written unless you give --plot. Give your vocabulary with --vocab or --text, because
-    the size of the vocabulary changes the advice. Without it, the tokens of the source are the vocabulary.
+    Nothing is trained, and no file is written unless you give --plot, --html or --missing. Give your vocabulary with
+    --vocab or --text, because the size of the vocabulary changes the advice. Without it, the tokens of the source are the
+    vocabulary.
 
     embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower --min-count 2
     """
     from embinit.cli.console import console, print_json, working
     from embinit.diagnosis.diagnose import diagnose
+    from embinit.diagnosis.missing import missing_tokens
     from embinit.hosts import host as host_of
     from embinit.recipes.recipe import Recipe
     from embinit.recipes.recipe import recipe as recipe_of
@@ -74,11 +81,15 @@ def command(
 
     inspected, host = recipe_of(recipe, fill), host_of(model or "tutorial")
     kind_of_task = None if task is None else task_kind(task)
+    for path in filter(None, (plot, html, missing)):
+        shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe, questions)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
         dim=dim or host.dim, project=project, seed=seed,
     )  # fmt: skip
+    if missing is not None:
+        missing_tokens(aligned).write(missing)
     with working("measuring"):
         diagnosis = diagnose(aligned, host=host, recipe=inspected, task=kind_of_task, seed=seed)
         analogies = None if questions is None else _analogies(diagnosis, aligned, questions, lower, seed)
@@ -93,6 +104,8 @@ def command(
         "fill": fill or (inspected.fill if inspected.fill != Recipe.fill else None), "seed": seed or None,
     }  # fmt: skip
     make, make_at_full_rate = _make_commands(source, diagnosis.verdict, options)
+    if html is not None:
+        _write_page(html, diagnosis, make, make_at_full_rate)
     if json:
         commands = {"command": make, "command_at_full_rate": make_at_full_rate}
         print_json({**diagnosis.as_dict(), "analogies": analogies, **commands})
@@ -102,8 +115,22 @@ def command(
     _print_distributions(screen, diagnosis)
     _print_absorption(screen, diagnosis, analogies)
     _print_verdict(screen, diagnosis.verdict, make, make_at_full_rate, own_vocabulary=vocabulary is None)
-    if plot is not None:
-        screen.print(f"\nWrote the figure {plot}", markup=False)
+    for path in filter(None, (plot, html, missing)):
+        screen.print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def _write_page(path: Path, diagnosis: Diagnosis, make: str, make_at_full_rate: str | None) -> None:
+    """Write the diagnosis as one HTML page, with the commands to run next."""
+    from dataclasses import replace
+
+    from embinit.display import page
+    from embinit.files import replacing
+
+    code = [("Make the matrix:", make)]
+    if make_at_full_rate is not None:
+        code.append(("If all weights share one learning rate, make this matrix instead:", make_at_full_rate))
+    with replacing(path) as file:
+        file.write(page(replace(diagnosis.panel(), code=code)).encode("utf-8", "replace"))
 
 
 def _make_commands(source: str, verdict: Verdict, options: dict[str, Any]) -> tuple[str, str | None]:
@@ -146,7 +173,7 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, mo
     whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"
     lines = [("vocabulary", f"{diagnosis.rows:,} {whose}: {kinds}")]
     if not own_vocabulary:
-        lines.append(("coverage", coverage_text(*diagnosis.coverage)))
+        lines += [("coverage", coverage_text(*diagnosis.coverage)), *diagnosis.missing_tokens.facts()]
     lines.append(("model", model_text(diagnosis.host, model)))
     lines += task_lines(diagnosis.host, diagnosis.basis.task)
     lines.append(("recipe", str(diagnosis.recipe)))

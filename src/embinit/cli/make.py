@@ -54,6 +54,7 @@ def command(
             "ending of --out decides.",
         ),
     ] = None,
+    missing: shared.Missing = None,
     seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
@@ -75,6 +76,7 @@ def command(
         task_lines,
         working,
     )  # fmt: skip
+    from embinit.diagnosis.missing import missing_tokens
     from embinit.export.advice import choose_recipe
     from embinit.export.card import card
     from embinit.export.formats import files_of, write
@@ -88,13 +90,16 @@ def command(
     kind = None if task is None else task_kind(task)
     if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before the source is read
         recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
-    for path in files_of(out, format):
+    for path in (*files_of(out, format), *([missing] if missing is not None else [])):
         shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
         dim=dim or host.dim, project=project, seed=seed,
     )  # fmt: skip
+    lacking = missing_tokens(aligned)
+    if missing is not None:
+        lacking.write(missing)
     with working("making the matrix"):
         choice = choose_recipe(aligned, recipe, host=host, fill=fill, task=kind, seed=seed)
         matrix = choice.recipe(aligned, stream(seed, "matrix"), host)
@@ -102,7 +107,8 @@ def command(
         written = write(matrix, aligned.vocabulary, out, format=format, card=facts)
     if json:
         files = [str(path) for path in written.files]
-        print_json({**facts, "format": written.format, "files": files, "left out": written.left_out})
+        written_facts = {"format": written.format, "files": files, "left out": written.left_out}
+        print_json({**facts, "missing": lacking.as_dict(), **written_facts})
         return
     screen = console()
     whose = "" if vocabulary is not None else ", the tokens of the source (give yours with --vocab or --text)"
@@ -112,6 +118,7 @@ def command(
             [
                 ("matrix", f"{len(matrix):,} rows x {matrix.shape[1]} dimensions{whose}"),
                 ("found", coverage_text(*aligned.coverage())),
+                *lacking.facts(),
                 *notes,
                 ("model", model_text(host, model)),
                 *task_lines(host, kind),
@@ -121,7 +128,7 @@ def command(
             ]
         )
     )
-    for path in written.files:
+    for path in (*written.files, *([missing] if missing is not None else [])):
         screen.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 

@@ -120,6 +120,15 @@ Fill = Annotated[
     typer.Option("--fill", metavar="HOW", help="Missing rows: target (default), mean, normal, subword, zeros, xavier."),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed of everything random.")]
+Missing = Annotated[
+    Path | None,
+    typer.Option(
+        "--missing",
+        metavar="FILE",
+        help="Write all tokens that the source lacks, the most frequent first, with their counts if --text is given.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of text.")]
 
 

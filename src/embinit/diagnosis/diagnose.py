@@ -13,6 +13,7 @@ from embinit.diagnosis.absorption import Absorption, absorption, position_table
 from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.distribution import Distribution, distribution
 from embinit.diagnosis.geometry import Geometry, geometry
+from embinit.diagnosis.missing import MissingTokens, missing_tokens
 from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.display import Panel
 from embinit.errors import EmbinitError
@@ -41,6 +42,8 @@ class Diagnosis:
     examples: tuple[str, ...]
     matches: dict[str, int]
     coverage: tuple[float, float | None]
+    #: the tokens that the source lacks
+    missing_tokens: MissingTokens
     rows: int
     dim: int
     matrix: Matrix
@@ -86,6 +89,7 @@ class Diagnosis:
             "lines": self.basis.table,
             "recipe": {"name": self.recipe.name, "steps": str(self.recipe), "fill": self.recipe.fill},
             "vocabulary": {"rows": self.rows, "dim": self.dim, "matches": self.matches},
+            "missing": self.missing_tokens.as_dict(),
             "coverage": {"types": self.coverage[0], "tokens": self.coverage[1]},
             "distribution": {
                 **{
@@ -147,6 +151,10 @@ def diagnose(
     check_aligned(aligned, "diagnose")
     host = host if isinstance(host, Host) else find_host(host)
     recipe = recipe_of(recipe)
+    lacking = missing_tokens(aligned)
+    if recipe.uses_source and not aligned.found.any():
+        reasons = "".join(f"; likely reason: {reason.text}" for reason in lacking.reasons)
+        raise EmbinitError(f"no token of the vocabulary is in {aligned.origin.source}: {lacking.first()}{reasons}")
     matrix = recipe(aligned, stream(seed, "matrix"), host)
     measured = aligned.found if recipe.uses_source else np.ones(len(matrix), dtype=bool)
     rows = matrix if measured.all() else np.ascontiguousarray(matrix[measured])
@@ -174,6 +182,7 @@ def diagnose(
         examples=aligned.origin.examples,
         matches={str(kind): count for kind, count in aligned.matches().items()},
         coverage=basis.coverage,
+        missing_tokens=lacking,
         rows=basis.rows,
         dim=basis.spread.dim,
         matrix=matrix,

@@ -31,6 +31,7 @@ def diagnosis_panel(diagnosis: Diagnosis, *, numbers: bool = True) -> Panel:
         ("source", f"{diagnosis.source} ({diagnosis.format})"),
         ("vocabulary", f"{plural(diagnosis.rows, 'token')}: {matches}"),
         ("found", listed(shares)),
+        *diagnosis.missing_tokens.facts(),
         ("model", f"{diagnosis.host.name}: {diagnosis.host.about}"),
         *([] if diagnosis.basis.task is None else [("task", diagnosis.basis.task)]),
         ("diagnosed recipe", f"{diagnosis.recipe} (fill {diagnosis.recipe.fill})"),
