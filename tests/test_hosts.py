@@ -1,6 +1,7 @@
 """Hosts told from a checkpoint's folder: what is measured, what is assumed and said so, and what is damage."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,3 +62,53 @@ def test_positions_that_are_no_numbers_are_an_error(tmp_path: Path) -> None:
 def test_where_positions_are_not_learned_the_weights_are_not_read(tmp_path: Path) -> None:
     known = host(str(folder(tmp_path / "model", b"damaged", "llama")))
     assert (known.position_rms, known.position_rms_assumed) == (0.0, False)
+
+
+# ---------------------------------------------------------------- objects of transformers
+
+SIZES = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+
+
+def test_a_config_and_a_model_are_hosts_like_their_folder(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))
+    model.save_pretrained(tmp_path / "model")
+    read, whole, config = host(tmp_path / "model"), host(model), host(model.config)
+    told = ("positions", "scaled", "tied", "norm", "initial", "dim", "numbers", "output_scaled")
+    for name in told:
+        assert getattr(whole, name) == getattr(read, name) == getattr(config, name), name
+    assert whole.position_rms == pytest.approx(read.position_rms, rel=1e-6)
+    assert (whole.position_rms_assumed, config.position_rms_assumed) == (False, True)
+
+
+def test_a_head_of_its_own_is_seen_in_the_model_itself() -> None:
+    transformers = pytest.importorskip("transformers")
+    for tied in (True, False):
+        config = transformers.LlamaConfig(**SIZES, tie_word_embeddings=tied)
+        assert host(transformers.LlamaForCausalLM(config)).tied is tied
+
+
+def test_a_layer_has_a_dimension_and_the_default_for_the_rest() -> None:
+    torch = pytest.importorskip("torch")
+    assert host(torch.nn.Embedding(5, 12)) == replace(host(), dim=12)
+
+
+def test_an_unknown_type_with_rotary_positions_is_like_llama_and_one_without_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "future", "rope_theta": 1e4, "initializer_range": 0.05}')
+    assert (host(tmp_path).positions, host(tmp_path).initial) == ("rotary", 0.05)
+    (tmp_path / "config.json").write_text('{"model_type": "future"}')
+    with refused("unknown model type 'future'", "name the known model"):
+        host(tmp_path)
+
+
+def test_diagnose_takes_the_model_itself() -> None:
+    transformers = pytest.importorskip("transformers")
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=100, n_embd=16, n_layer=1, n_head=2))
+    rows = Embeddings([f"w{i}" for i in range(100)], matrix(100, 16), Origin("made", "made"))
+    assert diagnose(align(rows), host=model).host == host(model)
+
+
+@pytest.mark.parametrize("wrong", ["x" * 5000, 7, None], ids=["a long text", "a number", "nothing"])
+def test_no_model_is_one_sentence(wrong: object) -> None:
+    with refused("a folder with a config.json"):
+        host(wrong)

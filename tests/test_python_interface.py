@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[Callable[[Path, Aligned], object], str]] = {
     "a hole among tokens": (lambda file, _: embinit.align(file, [None, "a"]), "a list has None (NoneType)"),  # type: ignore[list-item]
     "a number for a vocabulary": (
         lambda file, _: embinit.align(file, 5),  # type: ignore[arg-type]
-        "a vocabulary is a list of tokens or a token file, not int",
+        "a vocabulary is a tokenizer, a list of tokens or a token file, not int",
     ),
     "a text for a vocabulary": (lambda file, _: embinit.align(file, "the cat"), "there is no file 'the cat'"),
     "a long text for a vocabulary": (lambda file, _: embinit.align(file, "the cat " * 999), "there is no file 'the"),

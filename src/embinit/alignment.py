@@ -6,12 +6,12 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from embinit.errors import EmbinitError, closest
+from embinit.format import plural
 from embinit.seeds import stream
 from embinit.sources.load import load
 from embinit.text.markers import Scheme, add_marker, scheme_of, strip_marker
@@ -37,7 +37,7 @@ class Matching:
 
 def align(
     source: Any,
-    vocabulary: Vocabulary | Sequence[str] | Path | None = None,
+    vocabulary: Any = None,
     *,
     matching: Matching | None = None,
     dim: int | None = None,
@@ -51,8 +51,9 @@ def align(
     source
         Anything that `load` takes. Only the rows of the vocabulary are read from files.
     vocabulary
-        A list of tokens, or the path of a token list, of a tokenizer's file or of a checkpoint's folder. Without a
-        vocabulary the tokens of the source are the vocabulary.
+        A tokenizer of transformers or tokenizers, a list of tokens, the path of a token list, of a tokenizer's file or of a
+        checkpoint's folder, or a hub id. A list of sub-words finds fewer rows than its tokenizer, which shows the words that
+        a piece occurs in. Without a vocabulary the tokens of the source are the vocabulary.
     matching
         The ways of matching that are allowed besides the exact one. Special tokens (`<pad>`, `[CLS]`) get no row unless
         `matching.specials` is true, and then only by an exact match.
@@ -87,7 +88,7 @@ def align(
     embeddings = load(source, wanted=spellings(vocabulary, matching), compose=False)
     aligned = _match(embeddings, vocabulary, matching)
     if matching.compose:
-        aligned = _compose_missing(aligned, embeddings, source)
+        aligned = _with_notes(_compose_missing(aligned, embeddings, source), embeddings)
     return _project(aligned, dim, project, seed)
 
 
@@ -209,6 +210,20 @@ def _compose_missing(aligned: Aligned, embeddings: Embeddings, source: Any) -> A
         vectors, composed = _piece_vectors(pieces, aligned.vocabulary.split, word_vectors)
         aligned = _with_composed(aligned, missing, vectors, composed)
     return aligned
+
+
+def _with_notes(aligned: Aligned, words: Embeddings) -> Aligned:
+    """Return the alignment with a note if rows of sub-words are missing because their tokenizer is not known."""
+    vocabulary, missing = aligned.vocabulary, aligned.kinds.count("missing")
+    is_pieces = scheme_of(vocabulary.tokens) != "words" and scheme_of(words.tokens) == "words"
+    if vocabulary.split is not None or not missing or not is_pieces:
+        return aligned
+    note = (
+        f"{plural(missing, 'missing token')}: the vocabulary holds parts of words, and a list of tokens does not tell which "
+        "words they occur in, so no rows were composed for them; give the tokenizer (in Python the object, on the command "
+        "line its folder)"
+    )
+    return replace(aligned, notes=(*aligned.notes, note))
 
 
 def _piece_vectors(pieces: Sequence[str], split: Callable[[str], list[str]], words: Embeddings) -> tuple[Matrix, Flags]:

@@ -1,4 +1,4 @@
-"""The Hugging Face hub: repository ids, whether it can be reached, and small files through its cache."""
+"""Hugging Face: ids and small files of the hub, and objects of its libraries, recognized without an import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embinit.errors import Unavailable, require
+from embinit.errors import EmbinitError, Unavailable, require
 
 #: The hub must answer one request within this many seconds.
 _TIMEOUT = 5
@@ -92,3 +92,49 @@ def download(
         ) from None
     except Exception as error:  # the exception depends on the version's HTTP library
         raise Unavailable(f"cannot reach the hub for {repository}: {reason(error)}") from None
+
+
+# ---------------------------------------------------------------- objects
+
+
+def is_instance(value: Any, library: str, *names: str) -> bool:
+    """Return whether a value is an instance of one of a library's classes, or of a subclass of them.
+
+    >>> import collections
+    >>> is_instance(collections.OrderedDict(), "collections", "OrderedDict"), is_instance({}, "torch", "Tensor")
+    (True, False)
+    """
+    return any(kind.__name__ in names and kind.__module__.partition(".")[0] == library for kind in type(value).__mro__)
+
+
+def is_config(value: Any) -> bool:
+    """Return whether a value is a configuration of transformers, which version 4 spells PretrainedConfig."""
+    return is_instance(value, "transformers", "PreTrainedConfig", "PretrainedConfig")
+
+
+def is_model(value: Any) -> bool:
+    """Return whether a value is a model of transformers."""
+    return is_instance(value, "transformers", "PreTrainedModel")
+
+
+def is_embedding(value: Any) -> bool:
+    """Return whether a value is torch's embedding layer."""
+    return is_instance(value, "torch", "Embedding")
+
+
+def is_tokenizer(value: Any) -> bool:
+    """Return whether a value is a tokenizer of transformers or of tokenizers."""
+    return is_instance(value, "transformers", "PreTrainedTokenizerBase") or is_instance(
+        value, "tokenizers", "Tokenizer"
+    )
+
+
+def embedding_of(model: Any) -> Any:
+    """Return the input embedding of a transformers model; a model without one is an error."""
+    try:
+        layer = model.get_input_embeddings()
+    except NotImplementedError:
+        layer = None
+    if layer is None or not hasattr(layer, "weight"):
+        raise EmbinitError(f"{type(model).__name__} has no embedding of tokens (get_input_embeddings)")
+    return layer

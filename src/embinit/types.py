@@ -56,6 +56,10 @@ def finite_rows(matrix: Matrix) -> Flags:
     return np.asarray(np.isfinite(matrix).all(axis=1))
 
 
+def _harms(warnings: Sequence[str]) -> list[tuple[str, str]]:
+    return [("harm", warning) for warning in warnings]
+
+
 def _shown_tokens(tokens: Sequence[str]) -> str:
     return " ".join(tokens[:8]) + (" …" if len(tokens) > 8 else "")
 
@@ -84,6 +88,8 @@ class Origin:
     counts: Mapping[str, int] = field(default_factory=dict)
     #: messages about the first few rejected rows: `line 17: 299 numbers, expected 300`
     examples: tuple[str, ...] = ()
+    #: messages about damage that costs many rows: a file that is cut short
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +131,7 @@ class Embeddings:
         ]
         facts += [(name, f"{count:,}") for name, count in self.origin.counts.items() if count and name != "rows"]
         size, chart = _numbers_of(self.vectors) if numbers else ([], None)
-        return Panel("Embeddings", [*facts, *size], histogram=chart)
+        return Panel("Embeddings", [*facts, *size], notes=_harms(self.origin.warnings), histogram=chart)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -193,6 +199,13 @@ class Aligned:
     found: Flags  # (tokens,)
     kinds: tuple[Kind, ...]
     origin: Origin
+    #: messages about the alignment: rows that could be found if more were known
+    notes: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return the messages that a person should read first: about the source, then about the alignment."""
+        return (*self.origin.warnings, *self.notes)
 
     @property
     def dim(self) -> int:
@@ -224,7 +237,7 @@ class Aligned:
             ("matches", ", ".join(f"{count:,} {kind}" for kind, count in self.matches().items() if count)),
         ]
         size, chart = _numbers_of(self.rows) if numbers else ([], None)
-        return Panel("Aligned vectors", [*facts, *size], histogram=chart)
+        return Panel("Aligned vectors", [*facts, *size], notes=_harms(self.warnings), histogram=chart)
 
     @cached_property
     def rows(self) -> Matrix:

@@ -117,3 +117,18 @@ def test_inspect_counts_what_it_could_not_read(tmp_path: Path) -> None:
     assert "duplicates: 1" in printed
     assert "line 2: 2 numbers, expected 3" in printed
     assert "line 3: 'nan' is NaN or infinite" in printed
+
+
+def test_a_file_that_is_cut_short_is_a_warning_before_everything_else(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 12)).astype("<f4")
+    path = tmp_path / "cut.bin"
+    path.write_bytes(b"3000 12\n" + b"".join(b"w%d " % i + row.tobytes() + b"\n" for i, row in enumerate(rows)))
+    (tmp_path / "tokens.txt").write_text("\n".join(f"w{i}" for i in range(60)))
+    for words in (("inspect", path), ("make", path, "--vocab", tmp_path / "tokens.txt", "-o", tmp_path / "out.npy")):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        text = " ".join(done.stdout.split())
+        assert text.startswith("warning: ")
+        assert "holds 40 of the 3,000 rows" in text
+        (warning,) = json.loads(run(*words, "--json").stdout)["warnings"]
+        assert "cut short" in warning

@@ -86,6 +86,14 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
     return hanging((f"[dim]{label}[/]", escape(text)) for label, text in facts)
 
 
+def print_warnings(screen: Console, warnings: Iterable[str]) -> None:
+    """Print messages that a person should read before anything else."""
+    from rich.markup import escape
+
+    for warning in warnings:
+        screen.print(f"[bold red]warning:[/] {escape(warning)}")
+
+
 def model_text(host: Host, given: str | None) -> str:
     """Return the model that a matrix is made for, and whether it is the default."""
     default = "" if given is not None else " (the default; choose another with --model)"

@@ -167,7 +167,7 @@ def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: b
 def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, model: str | None) -> None:
     from rich.markup import escape
 
-    from embinit.cli.console import coverage_text, facts_table, model_text, reading_notes, task_lines
+    from embinit.cli.console import coverage_text, facts_table, model_text, print_warnings, reading_notes, task_lines
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
     whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"
@@ -178,6 +178,7 @@ def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, mo
     lines += task_lines(diagnosis.host, diagnosis.basis.task)
     lines.append(("recipe", str(diagnosis.recipe)))
     lines += [("reading", note) for note in reading_notes(diagnosis.counts, diagnosis.examples)]
+    print_warnings(screen, diagnosis.warnings)
     screen.print(f"[bold]{escape(diagnosis.source)}[/]  {escape(diagnosis.format)}", soft_wrap=True)
     screen.print(facts_table(lines))
 

@@ -72,6 +72,7 @@ def command(
         facts_table,
         model_text,
         print_json,
+        print_warnings,
         reading_notes,
         task_lines,
         working,
@@ -103,7 +104,12 @@ def command(
     with working("making the matrix"):
         choice = choose_recipe(aligned, recipe, host=host, fill=fill, task=kind, seed=seed)
         matrix = choice.recipe(aligned, stream(seed, "matrix"), host)
-        facts = {**card(aligned, matrix, choice.recipe, host, seed), "task": kind, "advice": choice.as_dict()}
+        facts = {
+            **card(aligned, matrix, choice.recipe, host, seed),
+            "warnings": aligned.warnings,
+            "task": kind,
+            "advice": choice.as_dict(),
+        }
         written = write(matrix, aligned.vocabulary, out, format=format, card=facts)
     if json:
         files = [str(path) for path in written.files]
@@ -112,6 +118,7 @@ def command(
         return
     screen = console()
     whose = "" if vocabulary is not None else ", the tokens of the source (give yours with --vocab or --text)"
+    print_warnings(screen, aligned.warnings)
     notes = [("reading", note) for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples)]
     screen.print(
         facts_table(

@@ -40,6 +40,8 @@ class Diagnosis:
     format: str
     counts: dict[str, int]
     examples: tuple[str, ...]
+    #: messages about the source and the alignment that a person should read first
+    warnings: tuple[str, ...]
     matches: dict[str, int]
     coverage: tuple[float, float | None]
     #: the tokens that the source lacks
@@ -85,6 +87,7 @@ class Diagnosis:
         return {
             "source": {"name": self.source, "format": self.format, "counts": self.counts, "examples": self.examples},
             "host": asdict(self.host),
+            "warnings": list(self.warnings),
             "task": self.basis.task,
             "lines": self.basis.table,
             "recipe": {"name": self.recipe.name, "steps": str(self.recipe), "fill": self.recipe.fill},
@@ -109,7 +112,7 @@ class Diagnosis:
 def diagnose(
     aligned: Aligned,
     *,
-    host: Host | str | Path = "tutorial",
+    host: Any = "tutorial",
     recipe: Recipe | str | Path = "pretrained",
     task: str | None = None,
     seed: int = 0,
@@ -121,7 +124,7 @@ def diagnose(
     aligned
         The rows of a source in vocabulary order, from `align`.
     host
-        The model: a host, its name, or the folder of a checkpoint.
+        The model: anything that `host` takes, for example `bert`, a folder, or a model of transformers.
     recipe
         The recipe that makes the matrix to diagnose. By default the vectors are diagnosed as they are.
     task
@@ -149,7 +152,7 @@ def diagnose(
     if kind_of_task in TEXT_TASKS:
         raise EmbinitError("there is no advice for language models yet; choose translation or classification")
     check_aligned(aligned, "diagnose")
-    host = host if isinstance(host, Host) else find_host(host)
+    host = find_host(host)
     recipe = recipe_of(recipe)
     lacking = missing_tokens(aligned)
     if recipe.uses_source and not aligned.found.any():
@@ -180,6 +183,7 @@ def diagnose(
         format=aligned.origin.format,
         counts=dict(aligned.origin.counts),
         examples=aligned.origin.examples,
+        warnings=aligned.warnings,
         matches={str(kind): count for kind, count in aligned.matches().items()},
         coverage=basis.coverage,
         missing_tokens=lacking,

@@ -39,7 +39,8 @@ def diagnosis_panel(diagnosis: Diagnosis, *, numbers: bool = True) -> Panel:
         ("numbers", f"σ {number(diagnosis.found.std)}, mean {number(diagnosis.found.mean)}"),
         ("shape", shape_text(diagnosis)),
     ]
-    notes = [(finding.severity, finding.text) for finding in verdict.findings]
+    notes: list[tuple[str, str]] = [("harm", warning) for warning in diagnosis.warnings]
+    notes += [(finding.severity, finding.text) for finding in verdict.findings]
     tables = [distribution_table(diagnosis), *absorption_tables(diagnosis)] if numbers else []
     chart = histogram_of(diagnosis) if numbers else None
     title = f"{Path(diagnosis.source).name} in {diagnosis.host.name}: {verdict.summary}"

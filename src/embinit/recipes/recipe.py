@@ -16,7 +16,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.hosts import host as find_host
 from embinit.recipes.fills import FILLS
 from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
-from embinit.types import Aligned, Host, Matrix, check_aligned
+from embinit.types import Aligned, Matrix, check_aligned
 
 #: Stands for the recipe that a diagnosis advises; only commands that measure the vectors take it.
 ADVISED = "advised"
@@ -104,7 +104,7 @@ class Recipe:
             if count is not None:
                 check_count(step.name, parse_parameters(step.name, {parameter: count})[parameter], dim)
 
-    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Host | str | Path | None = None) -> Matrix:
+    def __call__(self, aligned: Aligned, rng: np.random.Generator, host: Any = None) -> Matrix:
         """Return the matrix, with a row for each token of the vocabulary.
 
         Parameters
@@ -114,8 +114,8 @@ class Recipe:
         rng
             The generator that random steps and the fill draw from.
         host
-            The model that the matrix is made for: a host, its name, or the folder of a checkpoint. Only
-            `scale to=host` and `scale ratio=` need it.
+            The model that the matrix is made for: anything that `host` takes. Only `scale to=host` and `scale ratio=`
+            need it.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class Recipe:
         check_aligned(aligned, "a recipe")
         if not isinstance(rng, np.random.Generator):
             raise EmbinitError(f'a recipe takes a random generator, not {rng!r}; give embinit.stream(0, "matrix")')
-        host = host if host is None or isinstance(host, Host) else find_host(host)
+        host = None if host is None else find_host(host)
         # Each step has a stream of its own, so that its draws do not depend on those of other steps.
         fill_rng, *step_rngs = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import open_archive
+from embinit.hub import embedding_of, is_model, is_tokenizer
 from embinit.sources.safetensors import LocalBytes, TensorFile
 from embinit.text.token_files import read_tokens
+from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Embeddings, Origin, finite_rows
 
 #: Names of a token list beside `x.npy`, best first.
@@ -80,9 +83,11 @@ def read_safetensors(path: Path, tensor: str | None, wanted: Collection[str] | N
     return from_arrays([tokens[token_id] for token_id in ids], file.rows(name, ids), None, source, "safetensors")
 
 
-def read_object(vectors: Any, tokens: Sequence[str] | None, wanted: Collection[str] | None) -> Embeddings:
-    """Return the rows of a gensim KeyedVectors, a torch tensor or embedding layer, or an array, with its tokens."""
+def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Embeddings:
+    """Return the rows of a gensim KeyedVectors, a model, an embedding layer, a tensor or an array, with its tokens."""
     kind = f"{type(vectors).__module__.partition('.')[0]}.{type(vectors).__name__}"
+    if is_model(vectors):
+        vectors = embedding_of(vectors)
     if hasattr(vectors, "wv"):
         vectors = vectors.wv
     if hasattr(vectors, "index_to_key"):
@@ -94,9 +99,15 @@ def read_object(vectors: Any, tokens: Sequence[str] | None, wanted: Collection[s
     if hasattr(matrix, "detach"):
         matrix = matrix.detach().cpu().float().numpy()
     if not isinstance(matrix, np.ndarray):
-        raise EmbinitError(f"cannot load {kind}; expected a path, a hub id, KeyedVectors, a tensor or an array")
+        raise EmbinitError(
+            f"cannot load {kind}; expected a path, a hub id, KeyedVectors, a model, a tensor or an array"
+        )
     if tokens is None:
         raise EmbinitError(f"{kind} of shape {tuple(matrix.shape)} has no tokens; give them: load(x, tokens=[...])")
+    if is_tokenizer(tokens):  # models may have more rows than their tokenizer has tokens
+        vocabulary = as_vocabulary(tokens)
+        rows = from_arrays(vocabulary.tokens[: len(matrix)], matrix[: len(vocabulary)], wanted, kind, "array")
+        return replace(rows, specials=vocabulary.specials)
     return from_arrays(list(tokens), matrix, wanted, kind, "array")
 
 

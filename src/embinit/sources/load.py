@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def load(
     source: Any,
     wanted: Collection[str] | None = None,
     *,
-    tokens: Sequence[str] | None = None,
+    tokens: Any = None,
     most: int | None = None,
     compose: bool = True,
 ) -> Embeddings:
@@ -44,11 +44,12 @@ def load(
         - a member of a zip archive: `glove.6B.zip::glove.6B.50d.txt`;
         - a Hugging Face or model2vec folder or hub id, or one of its tensors: `FOLDER::tensor.name`;
         - a name that `embinit fetch` has downloaded: `glove:6B.300d`;
-        - a gensim KeyedVectors, a tensor or an array. A tensor or an array needs `tokens`.
+        - a gensim KeyedVectors, an embedding layer, a model of transformers, a tensor or an array. All but KeyedVectors need
+          `tokens`, or are given as a pair: `(model, tokenizer)`.
     wanted
         The tokens to read. The memory is that of their rows. Without it all rows are read.
     tokens
-        The tokens of a tensor or an array, in row order.
+        The tokens of a model, a layer, a tensor or an array in row order, or the tokenizer that has them.
     most
         Stop after this many rows. Vector files begin with the most frequent words.
     compose
@@ -72,6 +73,8 @@ def load(
     wanted = None if wanted is None else frozenset(wanted)
     if isinstance(source, Embeddings):
         return source
+    if isinstance(source, tuple) and len(source) == 2 and tokens is None:
+        source, tokens = source
     if not isinstance(source, str | Path):
         return _truncated(read_object(source, tokens, wanted), most)
     spec = str(source)

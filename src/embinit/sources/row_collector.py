@@ -56,6 +56,7 @@ class RowCollector:
     def __init__(self, dim: int, expected: int) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: list[str] = []
+        self.warnings: list[str] = []
         self._seen: set[bytes] = set()
         self._tokens: list[bytes] = []
         # Pages that are never written cost no memory, so `expected` may be too large.
@@ -101,4 +102,5 @@ class RowCollector:
         vectors = self._vectors[: len(tokens)]
         if vectors.nbytes < self._vectors.nbytes // 2:
             vectors = vectors.copy()
-        return Embeddings(tokens, vectors, Origin(source, file_format, dict(self.counts), tuple(self.examples)))
+        origin = Origin(source, file_format, dict(self.counts), tuple(self.examples), tuple(self.warnings))
+        return Embeddings(tokens, vectors, origin)

@@ -23,6 +23,8 @@ _BLOCK = 1 << 18
 _LONGEST_LINE = 32 << 20
 #: A row of a file with known dimensions is shorter than this: a token of a megabyte and 64 characters a number.
 _LONGEST_TOKEN, _LONGEST_NUMBER = 1 << 20, 64
+#: A file with a smaller share of the rows that its header declares is cut short; small differences are usual.
+_CUT_SHORT = 0.99
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -67,6 +69,11 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
     if layout.declared is not None and wanted is None and request.most is None and read != layout.declared:
         rows.counts["rows promised by the header"] = layout.declared
         rows.examples.append(f"the header declares {layout.declared} rows, but the file has {read}")
+        if read < _CUT_SHORT * layout.declared:
+            rows.warnings.append(
+                f"{source} is cut short: it holds {read:,} of the {layout.declared:,} rows that its header declares; "
+                "fetch the file again"
+            )
     file_format = "GloVe text" if layout.declared is None else "word2vec text"
     return rows.embeddings(source, file_format, request)
 

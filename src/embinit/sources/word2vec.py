@@ -50,6 +50,10 @@ def read_word2vec(path: Path, member: str | None, request: Request, source: str)
         rows.counts["rejected: cut short"] = declared - done
         rows.counts["rejected"] += declared - done
         rows.examples.append(f"row {done + 1}: the file ends here, but its header declares {declared} rows")
+        rows.warnings.append(
+            f"{source} is cut short: it holds {done:,} of the {declared:,} rows that its header declares; "
+            "fetch the file again"
+        )
     return rows.embeddings(source, "word2vec binary", request)
 
 

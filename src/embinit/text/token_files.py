@@ -32,8 +32,8 @@ class TokenTable:
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: the file of the tokenizer that splits words: a tokenizer.json, a WordPiece list or a SentencePiece model
-    tokenizer: Path | None = None
+    #: what splits words: a tokenizer.json, a WordPiece list, a SentencePiece model, or a tokenizer object
+    tokenizer: Any = None
 
 
 def token_table(find_file: Callable[[str], Path | None], source: str) -> TokenTable:
@@ -47,6 +47,23 @@ def token_table(find_file: Callable[[str], Path | None], source: str) -> TokenTa
             table = _with_model_conventions(table, name, find_file)
         return _with_added_tokens(table, find_file)
     raise EmbinitError(f"{source} has no token list; looked for {', '.join(FOLDER_FILES)}")
+
+
+def tokenizer_tokens(tokenizer: Any) -> TokenTable:
+    """Return the tokens of a tokenizer object of transformers or tokenizers: those of its tokenizer.json."""
+    source = tokenizer_name(tokenizer)
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(backend, "to_str"):
+        return _from_tokenizer(json.loads(backend.to_str()), source, tokenizer)
+    specials = frozenset(tokenizer.all_special_tokens)  # a tokenizer in Python alone has no tokenizer.json
+    vocabulary: dict[str, int] = tokenizer.get_vocab()
+    tokens = _tokens_by_id(vocabulary, source)
+    return TokenTable(tokens, specials | frozenset(filter(looks_special, vocabulary)), tokenizer)
+
+
+def tokenizer_name(tokenizer: Any) -> str:
+    """Return the folder or hub id that a tokenizer object came from, or the name of its class."""
+    return str(getattr(tokenizer, "name_or_path", "")) or f"a {type(tokenizer).__name__}"
 
 
 def read_tokens(path: Path) -> TokenTable:
@@ -92,7 +109,7 @@ def _from_json(content: Any, path: Path) -> TokenTable:
         declared = content.get("specials")
         return replace(table, specials=table.specials | frozenset(declared if isinstance(declared, list) else ()))
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
-        return _from_tokenizer(content, path)
+        return _from_tokenizer(content, path, path)
     if isinstance(content, dict) and content and all(map(_is_id, content.values())):
         return TokenTable(_tokens_by_id(content, path), frozenset(filter(looks_special, content)))
     raise EmbinitError(
@@ -100,7 +117,7 @@ def _from_json(content: Any, path: Path) -> TokenTable:
     )
 
 
-def _from_tokenizer(content: dict[str, Any], path: Path) -> TokenTable:
+def _from_tokenizer(content: dict[str, Any], source: Path | str, tokenizer: Any) -> TokenTable:
     vocabulary = content["model"].get("vocab")
     added = content.get("added_tokens") or []
     if isinstance(vocabulary, list) and all(isinstance(entry, list) and entry for entry in vocabulary):
@@ -108,17 +125,19 @@ def _from_tokenizer(content: dict[str, Any], path: Path) -> TokenTable:
     elif isinstance(vocabulary, dict) and all(map(_is_id, vocabulary.values())):
         ids = dict(vocabulary)
     else:
-        raise EmbinitError(f"{path} is a tokenizer without a vocabulary (model type {content['model'].get('type')!r})")
+        raise EmbinitError(
+            f"{source} is a tokenizer without a vocabulary (model type {content['model'].get('type')!r})"
+        )
     specials = set(filter(looks_special, ids))
     if not isinstance(added, list) or not all(map(_is_added_token, added)):
-        raise EmbinitError(f"{path} is damaged: an entry of its added_tokens lacks a content or an id")
+        raise EmbinitError(f"{source} is damaged: an entry of its added_tokens lacks a content or an id")
     for entry in added:
         ids[entry["content"]] = entry["id"]
         if entry.get("special"):
             specials.add(entry["content"])
     if not ids:
-        raise EmbinitError(f"{path} is a tokenizer without tokens")
-    return TokenTable(_tokens_by_id(ids, path), frozenset(specials), path)
+        raise EmbinitError(f"{source} is a tokenizer without tokens")
+    return TokenTable(_tokens_by_id(ids, source), frozenset(specials), tokenizer)
 
 
 def _is_id(value: Any) -> bool:
@@ -129,9 +148,9 @@ def _is_added_token(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("content"), str) and _is_id(entry.get("id"))
 
 
-def _tokens_by_id(ids: dict[str, int], path: Path) -> list[str | None]:
+def _tokens_by_id(ids: dict[str, int], source: Path | str) -> list[str | None]:
     if max(ids.values()) > _LARGEST_ID:
-        raise EmbinitError(f"{path} is not a vocabulary: one of its tokens has id {max(ids.values())}")
+        raise EmbinitError(f"{source} is not a vocabulary: one of its tokens has id {max(ids.values())}")
     tokens: list[str | None] = [None] * (max(ids.values()) + 1)
     for token, token_id in ids.items():
         tokens[token_id] = token

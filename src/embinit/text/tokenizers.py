@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.hub import NoSuchFile, download, is_id
+from embinit.hub import NoSuchFile, download, is_id, is_tokenizer
 from embinit.text.markers import to_byte_level
 from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_json_object
 
@@ -19,12 +19,16 @@ Splitter = Callable[[list[str]], list[list[str]]]
 _BATCH = 1000
 
 
-def tokenizer(spec: str, more_names: Sequence[str] = ()) -> Tokenizer:
+def tokenizer(spec: Any, more_names: Sequence[str] = ()) -> Tokenizer:
     """Return a function from lines to token lists.
 
-    The name is `whitespace`, `characters`, `bytes`, `spacy:en`, or a tokenizer's file, folder or hub id. Bytes are spelled
-    as GPT-2 spells them. An error message lists `more_names`, the names that the caller accepts besides these.
+    The name is `whitespace`, `characters`, `bytes`, `spacy:en`, or a tokenizer's file, folder or hub id. A tokenizer object
+    of transformers or tokenizers works too. Bytes are spelled as GPT-2 spells them. An error message lists `more_names`, the
+    names that the caller accepts besides these.
     """
+    if is_tokenizer(spec):
+        return _subwords(spec)
+    spec = str(spec)
     if spec in _SPLITS:
         return _SPLITS[spec]
     if spec == "spacy":
@@ -67,15 +71,15 @@ def _spacy(language: str) -> Tokenizer:
     return lambda lines: ([token.text for token in split_line(line)] for line in lines)
 
 
-def subword(path: Path) -> Callable[[str], list[str]]:
-    """Return a function from text to pieces, without special tokens, for the file or folder of a tokenizer."""
-    split = _splitter(path)
+def subword(tokenizer: Any) -> Callable[[str], list[str]]:
+    """Return a function from text to pieces, without special tokens, for a tokenizer: a file, a folder or an object."""
+    split = _splitter(tokenizer)
     return lambda text: split([text])[0]
 
 
-def _subwords(path: Path) -> Tokenizer:
+def _subwords(tokenizer: Any) -> Tokenizer:
     """Return a tokenizer that splits batches of lines, which the libraries do on all cores."""
-    split = _splitter(path)
+    split = _splitter(tokenizer)
 
     def tokenize(lines: Iterable[str]) -> Iterator[list[str]]:
         remaining = iter(lines)
@@ -85,9 +89,14 @@ def _subwords(path: Path) -> Tokenizer:
     return tokenize
 
 
-def _splitter(path: Path) -> Splitter:
-    file = _tokenizer_file(path)
-    return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _hugging_face(file)
+def _splitter(tokenizer: Any) -> Splitter:
+    if isinstance(tokenizer, Path):
+        file = _tokenizer_file(tokenizer)
+        return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _pieces(_load_tokenizer(file))
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(backend, "to_str"):
+        return _pieces(_without_padding(type(backend).from_str(backend.to_str())))  # a copy: the user's stays as it is
+    return lambda lines: [tokenizer.tokenize(line) for line in lines]
 
 
 def _tokenizer_file(path: Path) -> Path:
@@ -115,8 +124,7 @@ def _from_hub(repository: str, revision: str | None) -> Path:
         raise missing from None
 
 
-def _hugging_face(path: Path) -> Splitter:
-    loaded = _load_tokenizer(path)
+def _pieces(loaded: Any) -> Splitter:
     # Pieces come from the ids, because `Encoding.tokens` shows unknown text as it was written.
     pieces = {piece_id: piece for piece, piece_id in loaded.get_vocab(with_added_tokens=True).items()}
 
@@ -131,15 +139,18 @@ def _load_tokenizer(path: Path) -> Any:
     library = require("tokenizers", "hf", "a sub-word tokenizer")
     try:
         if path.suffix == ".json":
-            loaded = library.Tokenizer.from_file(str(path))
-            loaded.no_padding()
-            loaded.no_truncation()
-            return loaded
+            return _without_padding(library.Tokenizer.from_file(str(path)))
         return _wordpiece(path)
     except EmbinitError:
         raise
     except Exception as error:  # the library raises bare Exception
         raise EmbinitError(f"{path} cannot be read as a tokenizer: {error}") from None
+
+
+def _without_padding(loaded: Any) -> Any:
+    loaded.no_padding()
+    loaded.no_truncation()
+    return loaded
 
 
 def _sentencepiece(path: Path) -> Splitter:

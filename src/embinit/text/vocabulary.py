@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import open_unpacked
+from embinit.hub import NoSuchFile, download, is_id, is_tokenizer
 from embinit.text.markers import looks_special, scheme_of
-from embinit.text.token_files import TokenTable, read_tokens, token_table
+from embinit.text.token_files import TokenTable, read_tokens, token_table, tokenizer_name, tokenizer_tokens
 from embinit.text.tokenizers import Tokenizer, subword
 from embinit.types import Vocabulary
 
@@ -37,18 +39,22 @@ def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str
     return Vocabulary(listed, None, frozenset(specials) | frozenset(filter(looks_special, listed)), origin)
 
 
-def as_vocabulary(tokens: Vocabulary | Sequence[str] | Path) -> Vocabulary:
-    """Return a vocabulary from a vocabulary, a list of tokens, or the path of a file that `from_file` reads."""
+def as_vocabulary(tokens: Any) -> Vocabulary:
+    """Return the vocabulary of a tokenizer object, a list of tokens, a path that `from_file` reads, or a hub id."""
     if isinstance(tokens, Vocabulary):
         return tokens
+    if is_tokenizer(tokens):
+        return from_table(tokenizer_tokens(tokens), tokenizer_name(tokens))
     if isinstance(tokens, str | Path):
-        if not _exists(tokens):
+        if not _exists(tokens) and not is_id(str(tokens)):
             raise EmbinitError(
                 f"a vocabulary is a list of tokens or a token file, but there is no file {str(tokens)[:80]!r}"
             )
         return from_file(Path(tokens))
     if not isinstance(tokens, Iterable):
-        raise EmbinitError(f"a vocabulary is a list of tokens or a token file, not {type(tokens).__name__}")
+        raise EmbinitError(
+            f"a vocabulary is a tokenizer, a list of tokens or a token file, not {type(tokens).__name__}"
+        )
     return from_tokens(tokens)
 
 
@@ -60,17 +66,32 @@ def _exists(path: str | Path) -> bool:
 
 
 def from_file(path: Path) -> Vocabulary:
-    """Return the vocabulary of a token list, of a tokenizer's file or of a checkpoint's folder, in id order.
+    """Return the vocabulary of a token list, a tokenizer's file, a checkpoint's folder or a hub id, in id order.
 
     An id without a token becomes a special token `<unused-ID>`, so that each row keeps its place.
     """
     if not path.exists():
-        raise EmbinitError(f"no such vocabulary: {path}")
-    if path.is_dir():
+        if not is_id(str(path)):
+            raise EmbinitError(f"no such vocabulary: {path}")
+        table = _hub_tokens(str(path))
+    elif path.is_dir():
         table = token_table(lambda name: path / name if (path / name).is_file() else None, str(path))
     else:
         table = read_tokens(path)
     return from_table(table, str(path))
+
+
+def _hub_tokens(spec: str) -> TokenTable:
+    """Return the tokens of a model on the hub."""
+    repository, _, revision = spec.partition("@")
+
+    def find_file(name: str) -> Path | None:
+        try:
+            return download(repository, name, revision or None, "model")
+        except NoSuchFile:
+            return None
+
+    return token_table(find_file, spec)
 
 
 def from_table(table: TokenTable, origin: str) -> Vocabulary:
@@ -80,8 +101,7 @@ def from_table(table: TokenTable, origin: str) -> Vocabulary:
     vocabulary = from_tokens(tokens, table.specials | unused, origin)
     split = None
     if table.tokenizer is not None and scheme_of(tokens) != "words":
-        path = table.tokenizer
-        load_split = cache(lambda: subword(path))  # the tokenizer is loaded when the first word is split
+        load_split = cache(lambda: subword(table.tokenizer))  # the tokenizer is loaded when the first word is split
 
         def split(word: str) -> list[str]:
             return load_split()(word)
