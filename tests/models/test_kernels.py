@@ -17,8 +17,10 @@ pytest.importorskip("triton", reason="triton is not installed: `make test-all` i
 
 from embinit.models.kernels import operations, packed_attention
 from embinit.models.model import Stack
+from embinit.models.packing import full_layout
 from embinit.training.step import losses
 from tests.models.made import SOURCE, TARGET, architecture, batch, member
+from tests.models.test_language_models import disturbed, ids_of, language_model
 
 LENGTHS = [[5, 3, 35], [1, 20, 0]]
 TARGET_LENGTHS = [[2, 19, 4], [9, 1, 0]]
@@ -60,6 +62,9 @@ def computed(
         {"positions": "learned", "tied": True},
         {"task": "classification"},
         {"smoothing": 0.1},
+        {"norm_kind": "rms", "biases": False, "output_bias": False},
+        {"norm_kind": "rms", "norm": "pre", "positions": "rotary", "biases": False, "activation": "swiglu"},
+        {"norm_epsilon": 0.3, "final_norm": False},
     ],
     ids=str,
 )
@@ -69,6 +74,31 @@ def test_kernels_give_what_plain_torch_gives(changes: dict[str, object], monkeyp
     assert len(plain) == len(kernels) > 15
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
+def computed_text(monkeypatch: pytest.MonkeyPatch, kernels: bool, name: str, dropout: float) -> list[Tensor]:
+    """Return every member's loss on blocks of text, and the gradient of every weight."""
+    monkeypatch.setattr(operations, "usable", lambda _: kernels)
+    a = language_model(name, dropout=dropout)
+    model = disturbed(Stack(a, [member(a, 1), member(a, 2)]))
+    place, ids = full_layout(2, 2, 9), ids_of(2, 9, members=2)
+    total, count = losses(model, model.model_text(ids, place, 3), ids.roll(-1, 1), ids < 12)
+    (total / count).sum().backward()
+    return [total.detach(), *(weight.grad for weight in model.weights.values() if weight.grad is not None)]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert"])
+def test_kernels_give_what_plain_torch_gives_of_text(
+    name: str, dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = computed_text(monkeypatch, False, name, dropout)
+    short = computed_text(monkeypatch, True, name, dropout)
+    monkeypatch.setattr(packed_attention, "LONGEST", 8)
+    long = computed_text(monkeypatch, True, name, dropout)
+    for expected, *found in zip(plain, short, long, strict=True):
+        torch.testing.assert_close(found[0], expected, rtol=1e-4, atol=2e-6)
+        torch.testing.assert_close(found[1], expected, rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.parametrize("changes", [{}, {"positions": "alibi"}, {"positions": "rotary"}], ids=str)

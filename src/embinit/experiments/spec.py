@@ -12,7 +12,11 @@ from typing import Any
 VERSION = 1
 #: Settings that came after runs had been named, each with the value that means what was done before: a spec leaves it
 #: out at that value, so that no run that is there is called anew.
-LATER: dict[str, Any] = {"model.position_dims": 0, "model.position_gain": 1.0, "training.found_rate": 1.0}
+LATER: dict[str, Any] = {
+    "model.position_dims": 0, "model.position_gain": 1.0, "training.found_rate": 1.0, "model.norm_kind": "layer",
+    "model.norm_epsilon": 1e-5, "model.final_norm": True, "model.biases": True, "model.output_bias": True,
+    "model.output_block": False, "model.hidden_dropout": True, "model.initial": "xavier",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from embinit.errors import EmbinitError, check_choices
+from embinit.types import TEXT_TASKS, TaskKind
 
 Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
 #: Positions that are added to the embedding; the others go through attention.
@@ -18,17 +19,18 @@ TABLED = ("sinusoidal", "gained", "shuffled")
 class Architecture:
     """A vanilla transformer as in PyTorch's tutorial (PAPER.md 1), and the options that research needs."""
 
-    task: Literal["translation", "classification"]
+    task: TaskKind
     dim: int
-    #: rows of the embeddings: source and target of a translation, text of a classification
+    #: rows of the embeddings: source and target of a translation, text of the other tasks
     vocabularies: tuple[int, ...]
     heads: int = 8
     layers: int = 3
     feedforward: int = 512
     dropout: float = 0.1
     norm: Literal["post", "pre"] = "post"
-    activation: Literal["relu", "gelu"] = "relu"
-    #: the output layer is the target embedding
+    #: `gelu_tanh` is GPT-2's approximation; `swiglu` has a third matrix, the gate (Llama)
+    activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = "relu"
+    #: the output layer is the target embedding, or a language model's only one
     tied: bool = False
     #: rows are multiplied by √D
     scaled: bool = True
@@ -39,10 +41,26 @@ class Architecture:
     position_dims: int = 0
     #: sinusoids are added so many times as large
     position_gain: float = 1.0
-    #: longest sentence, `<bos>` and `<eos>` included
+    #: longest sentence, `<bos>` and `<eos>` included; of a language model the tokens of each block
     length: int = 256
     pooling: Literal["mean", "first", "max"] = "mean"
     classes: int = 2
+    #: `rms` divides by the root mean square, and has no bias (Llama)
+    norm_kind: Literal["layer", "rms"] = "layer"
+    #: added to the variance before its root is taken
+    norm_epsilon: float = 1e-5
+    #: the stack's output is normalized; BERT's is not
+    final_norm: bool = True
+    #: linear layers have biases
+    biases: bool = True
+    output_bias: bool = True
+    #: the output layer reads a linear layer, the activation and a norm (BERT's head)
+    output_block: bool = False
+    #: dropout also acts on the feed-forward block's inner activations; in transformers' models it does not
+    hidden_dropout: bool = True
+    #: the first values of the weights beside the embeddings: Xavier's, N(0, 0.02), or N(0, 0.02) with the projections into
+    #: the residual sum divided by the root of their number (GPT-2)
+    initial: Literal["xavier", "normal", "residual"] = "xavier"
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -55,6 +73,10 @@ class Architecture:
             raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions")
         if self.positions == "rotary" and self.dim // self.heads % 2:
             raise EmbinitError(f"rotary positions need an even head dimension, not {self.dim // self.heads}")
+        if self.norm_epsilon <= 0:
+            raise EmbinitError(f"norm_epsilon is {self.norm_epsilon}; a number above 0 is needed")
+        if self.output_block and (not self.is_language_model or self.activation == "swiglu"):
+            raise EmbinitError("output_block is for language models whose activation is not swiglu")
         if self.position_dims:
             self._check_position_dims()
         if self.position_gain != 1:
@@ -82,7 +104,24 @@ class Architecture:
     @property
     def outputs(self) -> int:
         """Return how many numbers the model gives for a token or a sentence."""
-        return self.vocabularies[1] if self.task == "translation" else self.classes
+        return self.classes if self.task == "classification" else self.vocabularies[-1]
+
+    @property
+    def is_language_model(self) -> bool:
+        """Return whether the model predicts tokens of the text that it reads."""
+        return self.task in TEXT_TASKS
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Return the names of the embeddings."""
+        return ("source", "target") if self.task == "translation" else ("text",)
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Return the names of the stacks of layers: a causal language model has a decoder that reads no source."""
+        if self.task == "translation":
+            return "encoder", "decoder"
+        return ("decoder",) if self.task == "language_model" else ("encoder",)
 
     @property
     def adds_positions(self) -> bool:

@@ -63,7 +63,7 @@ class _Search:
             values = self.reader.leaving(values, mixed, f"{name}.cross", f"{name}.cross.out")
             values = self.reader.feedforward(values, name)
         weight, bias = self._output
-        logits = torch.baddbmm(bias[:, None], self.reader.norm(values, "decoder.norm"), weight)
+        logits = torch.baddbmm(bias[:, None], self.reader.finished(values, "decoder"), weight)
         return logits[..., : self.stack.architecture.outputs]
 
     def keep(self, chosen: Tensor) -> None:

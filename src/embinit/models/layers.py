@@ -19,14 +19,25 @@ Weights = Mapping[str, Tensor]
 
 
 def linear(values: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return values (members, tokens, in) times weight plus bias, each member by its own, in the values' own format."""
-    weight, bias = weights[f"{name}.weight"].to(values.dtype), weights[f"{name}.bias"].to(values.dtype)
-    return torch.baddbmm(bias[:, None], values, weight)
+    """Return values (members, tokens, in) times weight plus bias, each member by its own, in the values' own format.
+
+    A model may have no biases.
+    """
+    bias = weights.get(f"{name}.bias")
+    if bias is None:
+        return product(values, weights, name)
+    return torch.baddbmm(bias.to(values.dtype)[:, None], values, weights[f"{name}.weight"].to(values.dtype))
 
 
 def product(values: Tensor, weights: Weights, name: str) -> Tensor:
     """Return values times weight; whoever takes it adds the bias."""
     return torch.bmm(values, weights[f"{name}.weight"].to(values.dtype))
+
+
+def bias_of(weights: Weights, name: str) -> Tensor:
+    """Return a linear layer's bias (members, out); zeros if it has none."""
+    weight = weights[f"{name}.weight"]
+    return weights[f"{name}.bias"] if f"{name}.bias" in weights else weight.new_zeros(len(weight), weight.shape[-1])
 
 
 def headed(block: Tensor, heads: int) -> Tensor:
@@ -48,14 +59,15 @@ class Reader:
     #: large rows, in the sum as in the queries and keys that are made of it
     protected: bool = True
 
-    def encode(self, values: Tensor, place: Layout) -> Tensor:
-        """Return the encoder's output for embedded tokens."""
+    def encode(self, values: Tensor, place: Layout, causal: bool = False) -> Tensor:
+        """Return the output for embedded tokens: the encoder's, or that of a causal language model's decoder."""
+        stack = "decoder" if causal else "encoder"
         for layer in range(self.architecture.layers):
-            name = f"encoder.{layer}"
-            mixed = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal=False)
+            name = f"{stack}.{layer}"
+            mixed = self._self_attention(self.entering(values, f"{name}.self"), name, place, causal)
             values = self.leaving(values, mixed, f"{name}.self", f"{name}.self.out")
             values = self.feedforward(values, name)
-        return self.norm(values, "encoder.norm")
+        return self.finished(values, stack)
 
     def decode(self, values: Tensor, place: Layout, memory: Tensor, memory_place: Layout) -> Tensor:
         """Return the decoder's output for embedded target tokens and the encoder's output."""
@@ -66,15 +78,27 @@ class Reader:
             mixed = self._cross_attention(self.entering(values, f"{name}.cross"), name, place, memory, memory_place)
             values = self.leaving(values, mixed, f"{name}.cross", f"{name}.cross.out")
             values = self.feedforward(values, name)
-        return self.norm(values, "decoder.norm")
+        return self.finished(values, "decoder")
+
+    def finished(self, values: Tensor, stack: str) -> Tensor:
+        """Return the output of a stack's last layer, normalized if the model has a final norm."""
+        return self.norm(values, f"{stack}.norm") if self.architecture.final_norm else values
+
+    def output_block(self, values: Tensor) -> Tensor:
+        """Return what the output layer reads: a linear layer, the activation and a norm (BERT's head)."""
+        return self.norm(self._activated(linear(values, self.weights, "output.block")), "output.norm")
 
     def norm(self, values: Tensor, name: str, first: bool = False) -> Tensor:
         """Return values normalized, then scaled and moved by each member's own numbers."""
-        dtype = torch.float32 if first and self.protected else self.dtype
-        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        a, dtype = self.architecture, torch.float32 if first and self.protected else self.dtype
+        weight, bias = self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
         if operations.usable(values):
-            return operations.norm(values, None, None, weight, bias, self.dropout, "", dtype)
-        normal = F.layer_norm(values.float(), values.shape[-1:])
+            own = (weight, torch.zeros_like(weight) if bias is None else bias)
+            return operations.norm(values, None, None, *own, self.dropout, "", dtype, a.norm_epsilon, bias is None)
+        if bias is None:
+            normal = F.rms_norm(values.float(), values.shape[-1:], eps=a.norm_epsilon)
+            return (normal * weight[:, None]).to(dtype)
+        normal = F.layer_norm(values.float(), values.shape[-1:], eps=a.norm_epsilon)
         return torch.addcmul(bias[:, None], normal, weight[:, None]).to(dtype)
 
     def entering(self, values: Tensor, name: str) -> Tensor:
@@ -89,21 +113,32 @@ class Reader:
             return values + self.dropout(linear(inner, self.weights, projection), name)
         if not operations.usable(values):
             return self.norm(values + self.dropout(linear(inner, self.weights, projection), name), f"{name}.norm")
-        own = (self.weights[f"{name}.norm.weight"], self.weights[f"{name}.norm.bias"])
-        change, bias = product(inner, self.weights, projection), self.weights[f"{projection}.bias"]
-        return operations.norm(values, change, bias, *own, self.dropout, name, self.dtype)
+        weight, own_bias = self.weights[f"{name}.norm.weight"], self.weights.get(f"{name}.norm.bias")
+        own = (weight, torch.zeros_like(weight) if own_bias is None else own_bias)
+        change, bias = product(inner, self.weights, projection), bias_of(self.weights, projection)
+        epsilon, rms = self.architecture.norm_epsilon, own_bias is None
+        return operations.norm(values, change, bias, *own, self.dropout, name, self.dtype, epsilon, rms)
 
     def feedforward(self, values: Tensor, name: str) -> Tensor:
         """Return the values after a layer's feed-forward block."""
-        entered = self.entering(values, f"{name}.feedforward")
-        if self.architecture.activation == "relu" and operations.usable(entered):
-            bias = self.weights[f"{name}.up.bias"]
+        a, entered = self.architecture, self.entering(values, f"{name}.feedforward")
+        if a.activation == "relu" and a.hidden_dropout and operations.usable(entered):
+            bias = bias_of(self.weights, f"{name}.up")
             hidden = operations.relu(product(entered, self.weights, f"{name}.up"), bias, self.dropout, f"{name}.up")
         else:
             hidden = linear(entered, self.weights, f"{name}.up")
-            hidden = F.relu(hidden) if self.architecture.activation == "relu" else F.gelu(hidden)
-            hidden = self.dropout(hidden, f"{name}.up")
+            if a.activation == "swiglu":
+                hidden = hidden * F.silu(linear(entered, self.weights, f"{name}.gate"))
+            else:
+                hidden = self._activated(hidden)
+            hidden = self.dropout(hidden, f"{name}.up") if a.hidden_dropout else hidden
         return self.leaving(values, hidden, f"{name}.feedforward", f"{name}.down")
+
+    def _activated(self, values: Tensor) -> Tensor:
+        kind = self.architecture.activation
+        if kind == "relu":
+            return F.relu(values)
+        return F.gelu(values, approximate="tanh" if kind == "gelu_tanh" else "none")
 
     def _self_attention(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
         return self._mixed(values, name, place, causal).to(self.dtype)
@@ -112,17 +147,21 @@ class Reader:
         """Return self-attention in the values' own format."""
         qkv, own = f"{name}.self.qkv", f"{name}.self"
         rotary = self.architecture.positions == "rotary"
-        if self._kernels_serve(values, place, place):
-            together, bias = product(values, self.weights, qkv), self.weights[f"{qkv}.bias"]
+        whole = self._whole_blocks_serve(values, place)
+        if self._kernels_serve(values, place, place) and not whole:
+            together, bias = product(values, self.weights, qkv), self.weights.get(f"{qkv}.bias")
             if rotary:
-                together = operations.turn(together, bias, *self.positions.turns, place)
+                together = operations.turn(together, bias_of(self.weights, qkv), *self.positions.turns, place)
             biases = (None if rotary else bias, None)
             return self._fused_attention(together, None, biases, place, place, causal, own)
         together = linear(values, self.weights, qkv)
+        queries, keys, content = together.chunk(3, dim=-1)
+        if rotary:
+            queries, keys = self.positions.turned(queries, place.position), self.positions.turned(keys, place.position)
+        if whole:
+            return self._whole_block_attention((queries, keys, content), place, causal)
         if not rotary:
             return self._plain_attention(together, None, place, place, causal, own)
-        queries, keys, content = together.chunk(3, dim=-1)
-        queries, keys = self.positions.turned(queries, place.position), self.positions.turned(keys, place.position)
         return self._plain_attention(queries, torch.cat((keys, content), dim=-1), place, place, causal, own)
 
     def _cross_attention(
@@ -131,10 +170,24 @@ class Reader:
         q, kv, own = f"{name}.cross.q", f"{name}.cross.kv", f"{name}.cross"
         if self._kernels_serve(values, place, memory_place):
             queries, others = product(values, self.weights, q), product(memory, self.weights, kv)
-            biases = (self.weights[f"{q}.bias"], self.weights[f"{kv}.bias"])
+            biases = (self.weights.get(f"{q}.bias"), self.weights.get(f"{kv}.bias"))
             return self._fused_attention(queries, others, biases, place, memory_place, False, own)
         queries, others = linear(values, self.weights, q), linear(memory, self.weights, kv)
         return self._plain_attention(queries, others, place, memory_place, False, own)
+
+    def _whole_blocks_serve(self, values: Tensor, place: Layout) -> bool:
+        """Return whether PyTorch's attention serves: blocks of one length, no dropped shares, no bias by distance.
+
+        On a card, kernels of this package serve blocks as short as sentences. PyTorch's dropout takes no generator.
+        """
+        plain = place.full and not self.dropout.rate and self.architecture.positions not in ("alibi", "relative")
+        return plain and not (operations.usable(values) and place.longest <= packed_attention.LONGEST)
+
+    def _whole_block_attention(self, parts: tuple[Tensor, Tensor, Tensor], place: Layout, causal: bool) -> Tensor:
+        heads = self.architecture.heads
+        queries, keys, content = (headed(part.reshape(-1, place.longest, part.shape[-1]), heads) for part in parts)
+        mixed = F.scaled_dot_product_attention(queries, keys, content, is_causal=causal)
+        return mixed.transpose(1, 2).reshape(parts[0].shape)
 
     def _kernels_serve(self, values: Tensor, place: Layout, there: Layout) -> bool:
         return operations.usable(values) and packed_attention.serves(place, there, self._head)

@@ -54,7 +54,7 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         self.architecture, self.dtype, self.protected = architecture, dtype, protected
-        self.sides = ("source", "target") if architecture.task == "translation" else ("text",)
+        self.sides = architecture.sides
         stacked = weights if weights is not None else _drawn(architecture, self.sides, members)
         self._weights = nn.ParameterDict({_stored(name): nn.Parameter(values) for name, values in stacked.items()})
         self._names = {name: _stored(name) for name in stacked}
@@ -90,7 +90,7 @@ class Stack(nn.Module):
         rows = nn.functional.embedding(ids + own * embedding.shape[1], embedding.flatten(0, 1)) * scale
         rows = rows if exact else rows.to(self.dtype)
         if a.positions == "learned":
-            rows = rows + weights[f"{side}.positions"][own, place.position].to(rows.dtype)
+            rows = _with_learned(rows, weights[f"{side}.positions"].to(rows.dtype), place)
         elif self.table is not None:
             added = self.table[place.position]
             added = added * weights[f"{side}.gain"][:, None] if a.positions == "gained" else added
@@ -101,21 +101,30 @@ class Stack(nn.Module):
 
     def output(self, values: Tensor) -> Tensor:
         """Return logits (members, rows, outputs)."""
-        bias = self.weights["output.bias"][:, None].to(values.dtype)
-        return torch.baddbmm(bias, values, self._output_weight(values.dtype))
+        weight = self._output_weight(values.dtype)
+        if not self.architecture.output_bias:
+            return torch.bmm(values, weight)
+        return torch.baddbmm(self._output_bias[:, None].to(values.dtype), values, weight)
 
     def unbiased_output(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits without their bias, as wide as tensor cores like (an odd width costs them thrice), and the bias."""
-        return torch.bmm(values, _widened(self._output_weight(values.dtype))), self.weights["output.bias"]
+        return torch.bmm(values, _widened(self._output_weight(values.dtype))), self._output_bias
 
     def padded_output(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return the output layer's weight and bias, as wide as tensor cores like; what is beyond is never likely."""
-        return _widened(self._output_weight(dtype)), _widened(self.weights["output.bias"].to(dtype), float("-inf"))
+        return _widened(self._output_weight(dtype)), _widened(self._output_bias.to(dtype), float("-inf"))
 
     def _output_weight(self, dtype: torch.dtype) -> Tensor:
         tied = self.architecture.tied
-        weight = self.weights["target.embedding"].transpose(1, 2) if tied else self.weights["output.weight"]
+        weight = self.weights[f"{self.sides[-1]}.embedding"].transpose(1, 2) if tied else self.weights["output.weight"]
         return weight.to(dtype)
+
+    @property
+    def _output_bias(self) -> Tensor:
+        """Return the bias of the output layer, (members, outputs); zeros if it has none."""
+        if self.architecture.output_bias:
+            return self.weights["output.bias"]
+        return torch.zeros(self.members, self.architecture.outputs, device=self.seeds.device)
 
     def translate(
         self,
@@ -135,6 +144,30 @@ class Stack(nn.Module):
         reader = self.reader(step)
         values = reader.encode(self.embed("text", text, place, reader), place)
         return pooled(values, place, self.architecture.pooling)
+
+    def model_text(
+        self, text: Tensor, place: Layout, step: Tensor | int | None = None, chosen: Tensor | None = None
+    ) -> Tensor:
+        """Return what the output layer reads at every place of a text, or at the `chosen` ones, (members, places, dim).
+
+        A causal model's value at a place depends on the tokens up to that place, a masked model's on the whole block.
+        `chosen` (members, places) holds packed places.
+        """
+        reader = self.reader(step)
+        causal = self.architecture.task == "language_model"
+        values = reader.encode(self.embed("text", text, place, reader), place, causal)
+        if chosen is not None:
+            values = values.gather(1, chosen[:, :, None].expand(-1, -1, values.shape[2]))
+        return reader.output_block(values) if self.architecture.output_block else values
+
+
+def _with_learned(rows: Tensor, positions: Tensor, place: Layout) -> Tensor:
+    """Return rows (members, room, dim) with learned positions (members, length, dim)."""
+    if place.full:
+        blocks = rows.view(len(rows), -1, place.longest, rows.shape[2])
+        return (blocks + positions[:, None, : place.longest]).view_as(rows)
+    own = torch.arange(len(rows), device=rows.device)[:, None]
+    return rows + positions[own, place.position]
 
 
 def _widened(outputs: Tensor, value: float = 0.0) -> Tensor:

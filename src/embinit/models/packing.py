@@ -37,6 +37,8 @@ class Layout:
     position: Tensor
     real: Tensor
     longest: int
+    #: every sentence has `longest` tokens and there is no other place: blocks of running text
+    full: bool = False
     #: blocks that were made for this and another layout, by the other's id
     paired: dict[int, tuple[Blocks, Blocks]] = field(default_factory=dict, repr=False, compare=False)
     #: likewise, which sentences have which size, for kernels
@@ -102,6 +104,14 @@ def layout(lengths: Lengths | Tensor, room: int, longest: int, device: Any = Non
     sentence = sentence.clamp(max=lengths.shape[1] - 1)
     position = torch.where(real, places - starts.gather(1, sentence), 0)
     return Layout(lengths, starts, sentence, position, real, longest)
+
+
+def full_layout(members: int, batch: int, length: int, device: Any = None) -> Layout:
+    """Return the layout of blocks of `length` tokens each, one after another."""
+    places = torch.arange(batch * length, device=device).expand(members, -1)
+    lengths = torch.full((members, batch), length, device=device)
+    real = torch.ones_like(places, dtype=torch.bool)
+    return Layout(lengths, lengths.cumsum(1) - lengths, places // length, places % length, real, length, full=True)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ class Parameter:
     #: inputs and outputs of the logical matrix: PyTorch packs q, k and v into one (PAPER.md 1)
     fan_in: int = 0
     fan_out: int = 0
+    #: of normal draws
+    std: float = 0.02
 
 
 def parameters(architecture: Architecture) -> list[Parameter]:
@@ -35,15 +37,12 @@ def parameters(architecture: Architecture) -> list[Parameter]:
 
 
 def _parameters(a: Architecture) -> Iterator[Parameter]:
-    for layer in range(a.layers):
-        yield from _layer(a, f"encoder.{layer}", crossed=False)
-    yield from _norm(a, "encoder.norm")
-    if a.task == "translation":
+    for stack in a.stacks:
         for layer in range(a.layers):
-            yield from _layer(a, f"decoder.{layer}", crossed=True)
-        yield from _norm(a, "decoder.norm")
-    sides = ("source", "target") if a.task == "translation" else ("text",)
-    for side in sides:
+            yield from _layer(a, f"{stack}.{layer}", crossed=stack == "decoder" and a.task == "translation")
+        if a.final_norm:
+            yield from _norm(a, f"{stack}.norm")
+    for side in a.sides:
         if a.embedding_norm:
             yield from _norm(a, f"{side}.norm")
         if a.positions == "learned":
@@ -51,47 +50,63 @@ def _parameters(a: Architecture) -> Iterator[Parameter]:
         if a.positions == "gained":
             yield Parameter(f"{side}.gain", (1,), "ones")
     if a.positions == "relative":
-        for stack in ("encoder", "decoder") if a.task == "translation" else ("encoder",):
+        for stack in a.stacks:
             yield Parameter(f"{stack}.bias", (RELATIVE_BUCKETS, a.heads), "xavier", RELATIVE_BUCKETS, a.heads)
+    if a.output_block:
+        yield from _linear(a, "output.block", a.dim, a.dim)
+        yield from _norm(a, "output.norm")
     if not a.tied:
-        yield Parameter("output.weight", (a.dim, a.outputs), "xavier", a.dim, a.outputs)
-    yield Parameter("output.bias", (a.outputs,), "default", a.dim)
+        yield _weight(a, "output", (a.dim, a.outputs))
+    if a.output_bias:
+        yield Parameter("output.bias", (a.outputs,), "default" if a.initial == "xavier" else "zeros", a.dim)
 
 
 def _layer(a: Architecture, name: str, crossed: bool) -> Iterator[Parameter]:
-    yield Parameter(f"{name}.self.qkv.weight", (a.dim, 3 * a.dim), "xavier", a.dim, 3 * a.dim)
-    yield Parameter(f"{name}.self.qkv.bias", (3 * a.dim,), "zeros")
-    yield from _projection(a, f"{name}.self.out")
+    yield from _linear(a, f"{name}.self.qkv", a.dim, 3 * a.dim, zero_bias=True)
+    yield from _linear(a, f"{name}.self.out", a.dim, a.dim, zero_bias=True, residual=True)
     yield from _norm(a, f"{name}.self.norm")
     if crossed:
         # One logical matrix in PyTorch, stored as two: queries read the target, keys and values the source.
-        yield Parameter(f"{name}.cross.q.weight", (a.dim, a.dim), "xavier", a.dim, 3 * a.dim)
-        yield Parameter(f"{name}.cross.q.bias", (a.dim,), "zeros")
-        yield Parameter(f"{name}.cross.kv.weight", (a.dim, 2 * a.dim), "xavier", a.dim, 3 * a.dim)
-        yield Parameter(f"{name}.cross.kv.bias", (2 * a.dim,), "zeros")
-        yield from _projection(a, f"{name}.cross.out")
+        yield from _linear(a, f"{name}.cross.q", a.dim, a.dim, zero_bias=True, fan_out=3 * a.dim)
+        yield from _linear(a, f"{name}.cross.kv", a.dim, 2 * a.dim, zero_bias=True, fan_out=3 * a.dim)
+        yield from _linear(a, f"{name}.cross.out", a.dim, a.dim, zero_bias=True, residual=True)
         yield from _norm(a, f"{name}.cross.norm")
-    yield Parameter(f"{name}.up.weight", (a.dim, a.feedforward), "xavier", a.dim, a.feedforward)
-    yield Parameter(f"{name}.up.bias", (a.feedforward,), "default", a.dim)
-    yield Parameter(f"{name}.down.weight", (a.feedforward, a.dim), "xavier", a.feedforward, a.dim)
-    yield Parameter(f"{name}.down.bias", (a.dim,), "default", a.feedforward)
+    if a.activation == "swiglu":
+        yield from _linear(a, f"{name}.gate", a.dim, a.feedforward)
+    yield from _linear(a, f"{name}.up", a.dim, a.feedforward)
+    yield from _linear(a, f"{name}.down", a.feedforward, a.dim, residual=True)
     yield from _norm(a, f"{name}.feedforward.norm")
 
 
-def _projection(a: Architecture, name: str) -> Iterator[Parameter]:
-    yield Parameter(f"{name}.weight", (a.dim, a.dim), "xavier", a.dim, a.dim)
-    yield Parameter(f"{name}.bias", (a.dim,), "zeros")
+def _linear(
+    a: Architecture, name: str, inputs: int, outputs: int, zero_bias: bool = False, residual: bool = False,
+    fan_out: int = 0,
+) -> Iterator[Parameter]:  # fmt: skip
+    yield _weight(a, name, (inputs, outputs), residual, fan_out)
+    if a.biases:
+        zero = zero_bias or a.initial != "xavier"
+        yield Parameter(f"{name}.bias", (outputs,), "zeros" if zero else "default", inputs)
+
+
+def _weight(a: Architecture, name: str, shape: tuple[int, int], residual: bool = False, fan_out: int = 0) -> Parameter:
+    """Return a matrix; a `residual` one projects into the residual sum, to which each layer adds two or three times."""
+    inputs, outputs = shape
+    if a.initial == "xavier":
+        return Parameter(f"{name}.weight", shape, "xavier", inputs, fan_out or outputs)
+    scaled = residual and a.initial == "residual"
+    sums = a.layers * (3 if name.startswith("decoder") and a.task == "translation" else 2)
+    return Parameter(f"{name}.weight", shape, "normal", std=0.02 / math.sqrt(sums) if scaled else 0.02)
 
 
 def _norm(a: Architecture, name: str) -> Iterator[Parameter]:
     yield Parameter(f"{name}.weight", (a.dim,), "ones")
-    yield Parameter(f"{name}.bias", (a.dim,), "zeros")
+    if a.norm_kind == "layer":
+        yield Parameter(f"{name}.bias", (a.dim,), "zeros")
 
 
 def places(a: Architecture) -> list[str]:
     """Return the names of all places where something may be dropped."""
-    sides = ("source", "target") if a.task == "translation" else ("text",)
-    names = [f"{side}.embedding" for side in sides]
+    names = [f"{side}.embedding" for side in a.sides]
     for stack, blocks in (("encoder", ("self",)), ("decoder", ("self", "cross"))):
         for layer in range(a.layers):
             for block in blocks:
@@ -108,7 +123,7 @@ def drawn(parameter: Parameter, seed: int) -> Matrix:
     if parameter.draw == "zeros":
         return np.zeros(parameter.shape, dtype=np.float32)
     if parameter.draw == "normal":
-        return (0.02 * rng.standard_normal(parameter.shape)).astype(np.float32)
+        return (parameter.std * rng.standard_normal(parameter.shape)).astype(np.float32)
     bound = math.sqrt(6 / (parameter.fan_in + parameter.fan_out))
     if parameter.draw == "default":
         bound = 1 / math.sqrt(parameter.fan_in)  # PyTorch's nn.Linear draws its bias so

@@ -81,8 +81,10 @@ def embed_backward(
 @triton.jit
 def norm_forward(
     out_ptr, mean_ptr, rstd_ptr, values_ptr, change_ptr, change_bias_ptr, weight_ptr, bias_ptr, own_ptr, room,
-    threshold, keep, D: tl.constexpr, BLOCK: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
+    threshold, keep, epsilon, D: tl.constexpr, BLOCK: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
+    RMS: tl.constexpr,
 ):  # fmt: skip
+    """RMS divides by the root mean square; otherwise the mean is taken away first."""
     place = tl.program_id(0)
     member = place // room
     column = tl.arange(0, BLOCK)
@@ -97,8 +99,10 @@ def norm_forward(
             change = tl.where(is_kept(row, hashed_column(column), threshold), change * keep, 0.0)
         value += change
     mean = tl.sum(value, axis=0) / D
+    if RMS:
+        mean = mean * 0.0
     centered = tl.where(there, value - mean, 0.0)
-    rstd = 1.0 / tl.sqrt(tl.sum(centered * centered, axis=0) / D + 1e-5)
+    rstd = 1.0 / tl.sqrt(tl.sum(centered * centered, axis=0) / D + epsilon)
     weight = tl.load(weight_ptr + member * D + column, mask=there, other=0.0)
     bias = tl.load(bias_ptr + member * D + column, mask=there, other=0.0)
     tl.store(out_ptr + at, centered * rstd * weight + bias, mask=there)
@@ -111,6 +115,7 @@ def norm_backward(
     values_grad_ptr, change_grad_ptr, weight_grad_ptr, bias_grad_ptr, change_bias_grad_ptr, grad_ptr, values_ptr,
     change_ptr, change_bias_ptr, weight_ptr, mean_ptr, rstd_ptr, own_ptr, room, threshold, keep,
     D: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
+    RMS: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(0)
     block = tl.program_id(1)
@@ -144,7 +149,10 @@ def norm_backward(
         weight_sum += grad * normal
         bias_sum += grad
         grad = grad * weight
-        grad = rstd * (grad - tl.sum(grad, axis=0) / D - normal * (tl.sum(grad * normal, axis=0) / D))
+        centered = grad
+        if not RMS:
+            centered = grad - tl.sum(grad, axis=0) / D
+        grad = rstd * (centered - normal * (tl.sum(grad * normal, axis=0) / D))
         tl.store(values_grad_ptr + at, grad, mask=inside)
         if CHANGE:
             if DROP:

@@ -87,7 +87,7 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
-        dropout: Dropout, name: str, dtype: torch.dtype,
+        dropout: Dropout, name: str, dtype: torch.dtype, epsilon: float, rms: bool,
     ) -> Tensor:  # fmt: skip
         members, room, dim = values.shape
         values = values.contiguous()
@@ -98,16 +98,17 @@ class _Norm(torch.autograd.Function):
         mean, rstd = torch.empty(2, members * room, device=values.device)
         _kernels().norm_forward[(members * room,)](
             out, mean, rstd, values, _or(change, values), _or(change_bias, bias), weight, bias, own, room,
-            dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim), CHANGE=change is not None, DROP=drop,
+            dropout.threshold, dropout.scale, epsilon, D=dim, BLOCK=power(dim), CHANGE=change is not None, DROP=drop,
+            RMS=rms,
         )  # fmt: skip
         ctx.save_for_backward(values, change, change_bias, weight, own, mean, rstd)
-        ctx.settings = (dropout.threshold, dropout.scale, drop)
+        ctx.settings = (dropout.threshold, dropout.scale, drop, rms)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         values, change, change_bias, weight, own, mean, rstd = ctx.saved_tensors
-        threshold, keep, drop = ctx.settings
+        threshold, keep, drop, rms = ctx.settings
         members, room, dim = values.shape
         sums = torch.zeros(3, members, dim, device=grad.device)
         values_grad = torch.empty_like(values)
@@ -115,9 +116,10 @@ class _Norm(torch.autograd.Function):
         _kernels().norm_backward[(members, -(-room // _ROWS))](
             values_grad, _or(change_grad, values_grad), sums[0], sums[1], sums[2], grad.contiguous(), values,
             _or(change, values), _or(change_bias, weight), weight, mean, rstd, own, room, threshold, keep, D=dim,
-            BLOCK=power(dim), ROWS=_ROWS, CHANGE=change is not None, DROP=drop,
+            BLOCK=power(dim), ROWS=_ROWS, CHANGE=change is not None, DROP=drop, RMS=rms,
         )  # fmt: skip
-        return values_grad, change_grad, sums[2] if change is not None else None, sums[0], sums[1], None, None, None
+        own_grads = (sums[2] if change is not None else None, sums[0], sums[1])
+        return values_grad, change_grad, *own_grads, *[None] * 5
 
 
 def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
@@ -127,10 +129,15 @@ def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
 
 def norm(
     values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
-    dropout: Dropout, name: str, dtype: torch.dtype,
+    dropout: Dropout, name: str, dtype: torch.dtype, epsilon: float = 1e-5, rms: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers."""
-    out: Tensor = _Norm.apply(values, change, change_bias, weight, bias, dropout, name, dtype)  # type: ignore[no-untyped-call]
+    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers.
+
+    `rms` divides by the root mean square alone; without it the mean is taken away first.
+    """
+    out: Tensor = _Norm.apply(  # type: ignore[no-untyped-call]
+        values, change, change_bias, weight, bias, dropout, name, dtype, epsilon, rms
+    )
     return out
 
 
@@ -225,7 +232,8 @@ class _Entropy(torch.autograd.Function):
             result, bias, totals, asked, there, grad.contiguous(), asked.shape[1], logits.shape[-1], ctx.smoothing,
             V=bias.shape[1], BLOCK=block, num_warps=max(1, block // 512),
         )  # fmt: skip
-        bias_grad = result.sum(dim=1, dtype=torch.float32)[:, : bias.shape[1]]
+        asks_bias = ctx.needs_input_grad[1]
+        bias_grad = result.sum(dim=1, dtype=torch.float32)[:, : bias.shape[1]] if asks_bias else None
         return result, bias_grad, None, None, None
 
 
