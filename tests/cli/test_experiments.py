@@ -33,7 +33,8 @@ def test_dry_run_run_status_and_again(folder: Path) -> None:
     assert dry.returncode == 0, dry.stderr
     assert "4 runs, 0 done, 4 to be made" in dry.stdout
     assert "estimated on cpu:" in dry.stdout
-    assert not [path for path in (folder / "runs").iterdir() if path.name != ".work"]
+    assert "estimate, not prepared" in dry.stdout
+    assert not (folder / "runs").exists()
     ran = command("run", file, *places(folder))
     assert ran.returncode == 0, ran.stderr
     assert "4 runs done now, 0 were there" in ran.stdout

@@ -17,8 +17,9 @@ from embinit.experiments.execution.engine import execute
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.jobs import read_jobs
 from embinit.experiments.runs.collect import collect
+from embinit.experiments.runs.registry import stale
 from embinit.experiments.runs.store import results_of
-from embinit.experiments.status import stale, state_of
+from embinit.experiments.status import state_of
 from embinit.records import Damaged, read_json, typed
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
@@ -101,7 +102,7 @@ def test_a_damaged_run_is_named_and_the_others_are_reported(made: Path, tmp_path
         summary = summarize(experiment, results)
         if len(results) == 4:  # the damage is none that can be seen: what follows takes it
             page(summary)
-        assert stale([experiment], tmp_path / "runs") in ([], [victim])
+        assert stale({made / "made.toml": experiment}, tmp_path / "runs") in ([], [victim])
         try:
             collect(tmp_path / "runs", tmp_path / "collected")
         except EmbinitError as error:

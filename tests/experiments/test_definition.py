@@ -213,7 +213,7 @@ IN_BLOCK = {
     'sweep = "ratio"': "block 1 (x).sweep: 'ratio' is no axis of the grid",
     "seed = -1": "block 1 (x), seed: -1; zero or more is needed",
     'task = "sorting"\nsource = ""\nrecipe = "pretrained"\nmodel.dim = 16': "needs a source for the text, and there is none",
-    'source = ""': "needs model.dim, for there is no source to take it from",
+    'source = ""': "needs model.dim, because there is no source to take it from",
     'source = ""\nmodel.dim = 24\nmodel.positions = "rotary"\nmodel.heads = 8': "rotary positions need an even head",
     'recipe = "xavier"\ngrid.recipe = ["xavier"]': "block 1 (x): recipe stands in the block and in its grid",
     'recipe = "xavier"\nencoder.recipe = "xavier"\ndecoder.recipe = "xavier"': "recipe does nothing beside encoder.recipe",

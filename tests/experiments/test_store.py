@@ -30,8 +30,9 @@ from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.jobs import Group, read_jobs
 from embinit.experiments.runs import collect as collecting
 from embinit.experiments.runs.collect import collect
+from embinit.experiments.runs.registry import experiments_of_runs, record, stale
 from embinit.experiments.runs.store import results_of
-from embinit.experiments.status import lines_of, stale, state_of
+from embinit.experiments.status import lines_of, state_of
 from tests.experiments.made import BLOCK, Places, contents, planned, resolved, written
 from tests.refusal import refused
 
@@ -132,19 +133,59 @@ def test_the_state_tells_done_running_stopped_and_failed(made: Made, tmp_path: P
     assert [(len(line.done), len(line.running), len(line.failed)) for line in lines] == [(1, 0, 1), (0, 1, 0)]
 
 
-def test_stale_are_runs_that_no_file_names(made: Made, tmp_path: Path) -> None:
+def plans(made: Made, *files: Path) -> dict[Path, Experiment]:
+    return {file: resolved(file, made.places).experiments[0] for file in files}
+
+
+def recorded(plan: dict[Path, Experiment], runs: Path, **how: bool) -> None:
+    for file, experiment in plan.items():
+        record(runs, file, experiment.name, [run.spec.key for block in experiment.blocks for run in block.runs], **how)
+
+
+def test_stale_are_runs_that_their_own_file_does_not_plan_any_more(made: Made, tmp_path: Path) -> None:
     runs = copied(made, tmp_path)
-    assert stale([made.experiment], runs) == []
-    fewer = written(made.folder, BLOCK.replace('"xavier", ', ""), name="fewer.toml")
-    others = resolved(fewer, made.places).experiments
-    assert len(stale(others, runs)) == 2
-    assert stale([*others, made.experiment], runs) == []
+    changed = written(tmp_path, name="changed.toml")
+    recorded(plans(made, changed), runs)
+    assert stale(plans(made, changed), runs) == []
+    written(tmp_path, BLOCK.replace('"xavier", ', ""), name="changed.toml")
+    assert len(stale(plans(made, changed), runs)) == 2
+    recorded(plans(made, changed), runs)
+    assert len(stale(plans(made, changed), runs)) == 2
+    # Another experiment plans them as well.
+    recorded(plans(made, made.file), runs)
+    assert stale(plans(made, changed), runs) == []
+    assert {tuple(names) for names in experiments_of_runs(runs).values()} == {("changed", "made")}
+
+
+def test_runs_of_other_experiments_are_never_stale(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    other = written(tmp_path, BLOCK.replace("[1, 2]", "[3]"), name="other.toml")
+    assert stale(plans(made, other), runs) == []
+    recorded(plans(made, other), runs)
+    recorded(plans(made, made.file), runs)
+    assert stale(plans(made, other), runs) == []
+    assert stale(plans(made, made.file), runs) == []
+
+
+def test_some_blocks_or_seeds_of_a_file_do_not_supersede_the_others(made: Made, tmp_path: Path) -> None:
+    runs = copied(made, tmp_path)
+    file = written(tmp_path, name="parts.toml")
+    recorded(plans(made, file), runs)
+    recorded(plans(made, written(tmp_path, BLOCK.replace("[1, 2]", "[1]"), name="parts.toml")), runs, whole=False)
+    written(tmp_path, name="parts.toml")
+    assert stale(plans(made, file), runs) == []
+    quick = plans(made, written(tmp_path, BLOCK.replace("[1, 2]", "[2]"), name="parts.toml"))
+    written(tmp_path, BLOCK.replace("[1, 2]", "[1]"), name="parts.toml")
+    recorded(plans(made, file), runs)
+    recorded(quick, runs, quick=True)
+    assert len(stale(plans(made, file), runs)) == 2
 
 
 def test_runs_are_not_stale_because_their_data_is_not_here(made: Made, tmp_path: Path) -> None:
     runs = copied(made, tmp_path)
-    unresolved = [read_experiment(made.file, Places())]
-    assert all(block.missing for block in unresolved[0].blocks)
+    recorded(plans(made, made.file), runs)
+    unresolved = {made.file: read_experiment(made.file, Places())}
+    assert all(block.missing for block in unresolved[made.file].blocks)
     assert stale(unresolved, runs) == []
     assert removable(unresolved, runs)["stale"] == []
 
@@ -157,12 +198,14 @@ def test_cleaning_leaves_what_is_named_and_what_is_at_work(made: Made, tmp_path:
     (runs / "x.failed.json").touch()
     (runs / ".abc.part").mkdir()
     with locked(checkpoints.folder_of(runs, busy) / "lock"):
-        found = removable([made.experiment], runs)
+        found = removable({made.file: made.experiment}, runs, others=True)
+        assert found["other"] == []
         assert found["stale"] == []
         assert [path.name for path in found["checkpoint"]] == [idle.name]
         assert found["unfinished"] == []
-    found = removable([], runs)
-    assert len(found["stale"]) == 4
+    assert removable({}, runs)["other"] == []
+    found = removable({}, runs, others=True)
+    assert len(found["other"]) == 4
     assert len(found["checkpoint"]) == 2
     assert len(found["unfinished"]) == 1
     for paths in found.values():

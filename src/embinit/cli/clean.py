@@ -1,4 +1,4 @@
-"""`embinit clean`: what nobody needs any more, after asking."""
+"""`embinit clean`: remove files that nobody needs any more, after asking."""
 
 from __future__ import annotations
 
@@ -15,30 +15,37 @@ NEEDS_ARGUMENTS = True
 def command(
     files: planning.Files,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    others: Annotated[
+        bool,
+        typer.Option("--others", help="Also remove the finished runs of other experiments, which no FILE plans."),
+    ] = False,
     runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
     vectors: planning.Vectors = None,
     json: shared.Json = False,
 ) -> None:
-    """Remove stale runs, records of failures, and checkpoints that nobody is at work on.
+    """Remove stale runs, records of failures, and checkpoints that no process uses.
 
-    Stale are finished runs that none of the files names: give all files whose runs lie in the folder. What is to go is
-    listed first.
+    Stale runs are finished runs that one of the files planned once and does not plan any more. Runs of other experiments in
+    the same folder stay, unless `--others` is given. Everything is listed before it is removed.
 
     embinit clean experiments/demo.toml --runs runs
     """
     from embinit.cli.console import console, print_json
     from embinit.experiments.clean import removable, remove
+    from embinit.experiments.runs.registry import experiments_of_runs
 
-    experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
-    found = removable(experiments, runs)
+    plans = planning.looked_up_plans(files, planning.places_of(runs, work, data, vectors))
+    found = removable(plans, runs, others)
+    names = experiments_of_runs(runs)
     count = sum(len(paths) for paths in found.values())
     screen = console()
     if not json:
-        for what, paths in found.items():
+        for kind, paths in found.items():
             for path in paths:
-                screen.print(f"{what}: {path}", markup=False, soft_wrap=True)
+                owner = f" ({', '.join(names[path.name])})" if path.name in names else ""
+                screen.print(f"{kind}: {path}{owner}", markup=False, soft_wrap=True)
         if not count:
             screen.print("nothing to remove")
     if count and not yes and not typer.confirm(f"Remove these {count}?", err=json):
@@ -47,6 +54,6 @@ def command(
         for path in paths:
             remove(path)
     if json:
-        print_json({what: [path.name for path in paths] for what, paths in found.items()})
+        print_json({kind: [path.name for path in paths] for kind, paths in found.items()})
     elif count:
         screen.print(f"removed {count}")

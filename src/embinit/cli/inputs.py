@@ -141,14 +141,17 @@ def resolved_of(drafts: list[Draft], where: Places) -> Resolved:
         raise typer.Exit(130) from None
 
 
-def experiments_of(files: list[Path], runs: Path, where: Places) -> list[Experiment]:
-    """Return the experiments of files, to be compared with the folder of runs.
+def looked_up(drafts: list[Draft], where: Places) -> Resolved:
+    """Return experiments with the specs that are known so far: nothing is prepared, trained or written."""
+    from dataclasses import replace
 
-    Where there is no such folder none is done, whichever it is: nothing is prepared, and the folder is not made for it.
-    """
-    from embinit.experiments.inputs.outline import outline
+    from embinit.cli.console import working
+    from embinit.experiments.inputs.resolve import resolve
 
-    drafts = drafts_of(files)
-    if not runs.is_dir():
-        return [outline(draft, where) for draft in drafts]
-    return resolved_of(drafts, where).experiments
+    with working("reading data"):
+        return resolve(drafts, replace(where, read_only=True))
+
+
+def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
+    """Return the experiment of each file with the specs that are known so far."""
+    return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))

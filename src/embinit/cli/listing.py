@@ -40,7 +40,7 @@ def not_run(lines: Sequence[StatusLine]) -> list[str]:
 
 def far(line: StatusLine) -> str:
     """Return how many of how many are done."""
-    return f"{len(line.done)}/{len(line.keys)}"
+    return f"{len(line.done)}/{line.runs}"
 
 
 def _note(line: StatusLine) -> str:

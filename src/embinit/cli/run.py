@@ -92,13 +92,14 @@ def command(
     _check_engine(engine, address, workers, device)
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
-    resolved = planning.resolved_of(drafts, where)
+    resolved = planning.looked_up(drafts, where) if dry_run else planning.resolved_of(drafts, where)
     if seeds is not None:
         resolved = with_first_seeds(resolved, seeds)
     if dry_run:
         _dry(resolved, runs, device, members, json)
         return
     specs = specs_of(resolved)
+    _record(drafts, resolved, runs, whole=not block and seeds is None)
     _say_missing(resolved)
     for note in _notes(resolved):
         console(err=True).print(note, markup=False, soft_wrap=True)
@@ -168,15 +169,15 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
     from embinit.cli.listing import lines_table, not_run
     from embinit.cli.progress import clock
     from embinit.experiments.execution.cost import likely_device
-    from embinit.experiments.plan import jobs_of, specs_of
-    from embinit.experiments.status import estimate, lines_of, state_of
+    from embinit.experiments.plan import specs_of
+    from embinit.experiments.status import estimate_resolved, lines_of, state_of
     from embinit.format import plural
 
     state = state_of(runs)
-    lines = [line for one in resolved.experiments for line in lines_of(one, runs, state)]
+    lines = [line for experiment in resolved.experiments for line in lines_of(experiment, runs, state)]
     specs = specs_of(resolved)
     chosen = likely_device(device)
-    guess = estimate(jobs_of(resolved, specs), runs, members, chosen)
+    guess = estimate_resolved(resolved, runs, members, chosen)
     if json:
         content = [{**vars(line), "axes": dict(line.axes)} for line in lines]
         print_json({"lines": content, "runs": len(specs), "estimate": {"device": chosen, **vars(guess)}})
@@ -191,7 +192,8 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
     if guess.runs:
         room = f"{guess.memory / 1e9:.1f} GB"
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {plural(guess.groups, 'group')}, up to {room}",
+            f"estimated on {chosen}: {clock(guess.seconds)} in {plural(guess.groups, 'group')}, up to {room}"
+            f"{'' if guess.prepared else ' (estimate, not prepared)'}",
             markup=False,
         )
     for note in _notes(resolved):
@@ -199,12 +201,20 @@ def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json:
 
 
 def _notes(resolved: Resolved) -> list[str]:
-    """Return what is to be known of the data: what was left out, cut, or is not the official size."""
-    return [
-        f"note: {ready.prepared.path.name}: {note}"
-        for ready in resolved.tasks.values()
-        for note in ready.prepared.manifest["notes"]
-    ]
+    """Return notes about the data: rows that were left out, sentences that were cut, sizes that are not official."""
+    tasks = [*(ready.prepared for ready in resolved.tasks.values()), *resolved.estimates.values()]
+    notes = [f"note: {prepared.path.name}: {note}" for prepared in tasks for note in prepared.manifest["notes"]]
+    return list(dict.fromkeys(notes))
+
+
+def _record(drafts: list[Draft], resolved: Resolved, runs: Path, whole: bool) -> None:
+    """Record the runs that each file plans, so that `status` and `clean` know the experiments of runs."""
+    from embinit.experiments.runs.registry import record
+
+    for draft, experiment in zip(drafts, resolved.experiments, strict=True):
+        planned = [run.spec.key for block in experiment.blocks if not block.missing for run in block.runs]
+        if experiment.kind == "training" and planned:
+            record(runs, draft.file, experiment.name, planned, whole and not any(b.missing for b in experiment.blocks))
 
 
 def _say_missing(resolved: Resolved) -> None:

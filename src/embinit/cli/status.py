@@ -1,6 +1,9 @@
-"""`embinit status`: what is done, running, failed, missing and stale."""
+"""`embinit status`: the finished, running, failed and missing runs of experiments."""
 
 from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
 
 from embinit.cli import inputs as planning
 from embinit.cli import options as shared
@@ -16,33 +19,37 @@ def command(
     vectors: planning.Vectors = None,
     json: shared.Json = False,
 ) -> None:
-    """Show what is done of experiments, what is running and where, what failed and why.
+    """Show which runs of experiments are finished, which are in training and where, and which failed and why.
 
-    Stale are finished runs that none of the files names. Nothing is trained; data and vectors that were not looked at yet
-    are prepared, for only then it is known which run is which.
+    Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings.
+    Stale runs are finished runs that one of the files planned once and does not plan any more.
 
     embinit status experiments/demo.toml
     """
     from embinit.cli.console import console, print_json
     from embinit.cli.listing import lines_table, not_run
-    from embinit.experiments.status import lines_of, stale, state_of
+    from embinit.experiments.runs.registry import stale, unnamed
+    from embinit.experiments.status import lines_of, state_of
     from embinit.format import plural
 
-    experiments = planning.experiments_of(files, runs, planning.places_of(runs, work, data, vectors))
+    plans = planning.looked_up_plans(files, planning.places_of(runs, work, data, vectors))
     state = state_of(runs)
-    lines = [line for one in experiments for line in lines_of(one, runs, state)]
-    unnamed = stale(experiments, runs)
-    keys = {key for line in lines for key in line.keys if not line.missing}
+    lines = [line for experiment in plans.values() for line in lines_of(experiment, runs, state)]
+    blocks = [block for experiment in plans.values() for block in experiment.blocks if not block.missing]
+    planned = {run.spec.key for block in blocks for run in block.runs}
     done = {key for line in lines for key in line.done}
+    old = stale(plans, runs)
+    others = _others([path for path in unnamed(plans, runs) if path not in old], runs)
     if json:
         print_json(
             {
-                "runs": len(keys),
+                "runs": len(planned),
                 "done": sorted(done),
-                "running": {key: {"by": str(by), "far": how} for key, (by, how) in state.running.items()},
+                "running": {key: {"by": str(owner), "far": far} for key, (owner, far) in state.running.items()},
                 "stopped": state.stopped,
                 "failed": state.failed,
-                "stale": [path.name for path in unnamed],
+                "stale": [path.name for path in old],
+                "others": others,
                 "lines": [{**vars(line), "axes": dict(line.axes)} for line in lines],
             }
         )
@@ -51,24 +58,32 @@ def command(
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(done):,} of {plural(len(keys), 'run')} done", markup=False)
-    for by in dict.fromkeys(owner for owner, _ in state.running.values()):
-        own = [how for owner, how in state.running.values() if owner == by]
-        screen.print(f"running: {plural(len(own), 'run')} by {by}, {own[0]}", markup=False)
+    screen.print(f"{len(done):,} of {plural(len(planned), 'run')} done", markup=False)
+    for owner in dict.fromkeys(owner for owner, _ in state.running.values()):
+        progress = [far for other, far in state.running.values() if other == owner]
+        screen.print(f"running: {plural(len(progress), 'run')} by {owner}, {progress[0]}", markup=False)
     if state.stopped:
         far = next(iter(state.stopped.values()))
         screen.print(
-            f"stopped: {plural(len(state.stopped), 'run')}, {far}; `embinit run` goes on from there", markup=False
+            f"stopped: {plural(len(state.stopped), 'run')}, {far}; `embinit run` continues from there", markup=False
         )
     for reason in dict.fromkeys(state.failed.values()):
-        failed = [key for key, why in state.failed.items() if why == reason]
+        keys = [key for key, other in state.failed.items() if other == reason]
         screen.print(
-            f"failed: {plural(len(failed), 'run')} ({failed[0]}{' ...' * (len(failed) > 1)}): {reason}",
+            f"failed: {plural(len(keys), 'run')} ({keys[0]}{' ...' * (len(keys) > 1)}): {reason}",
             markup=False,
             soft_wrap=True,
         )
-    if unnamed:
-        screen.print(
-            f"stale: {plural(len(unnamed), 'run')} that these files do not name; `embinit clean` removes what is stale",
-            markup=False,
-        )
+    if old:
+        text = f"stale: {plural(len(old), 'run')} that these files do not plan any more; `embinit clean` removes them"
+        screen.print(text, markup=False, soft_wrap=True)
+    for name, count in others.items():
+        screen.print(f"also in {runs}: {plural(count, 'run')} of {name or 'no known experiment'}", markup=False)
+
+
+def _others(paths: list[Path], runs: Path) -> dict[str, int]:
+    """Return the number of runs of each other experiment; the empty name counts runs of no known experiment."""
+    from embinit.experiments.runs.registry import experiments_of_runs
+
+    names = experiments_of_runs(runs)
+    return dict(Counter(", ".join(names.get(path.name, [])) for path in paths))

@@ -1,26 +1,38 @@
-"""What of a folder of runs nobody needs any more."""
+"""The files in a folder of runs that nobody needs any more."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.locks import holder
 from embinit.experiments.experiment import Experiment
-from embinit.experiments.status import stale
+from embinit.experiments.runs.registry import stale, unnamed
 
 
-def removable(experiments: Sequence[Experiment], runs: Path) -> dict[str, list[Path]]:
-    """Return what may go: runs that no experiment names, records of failures, checkpoints and halves of killed writes."""
+def removable(plans: Mapping[Path, Experiment], runs: Path, others: bool = False) -> dict[str, list[Path]]:
+    """Return the files and folders that can be removed, by their kind.
+
+    Parameters
+    ----------
+    plans
+        The experiments, by their files.
+    runs
+        The folder of runs.
+    others
+        Whether runs that belong to other experiments, or to none that is known, can be removed too.
+    """
     idle = [path for path in sorted(runs.glob(".checkpoints/*")) if path.is_dir() and holder(path / "lock") is None]
     busy = any(holder(path / "lock") is not None for path in runs.glob(".checkpoints/*"))
+    old = stale(plans, runs)
     return {
-        "stale": stale(experiments, runs),
+        "stale": old,
+        "other": [path for path in unnamed(plans, runs) if path not in old] if others else [],
         "failed": sorted(runs.glob("*.failed.json")),
         "checkpoint": idle,
-        # Somebody at work may be writing one just now.
+        # A process at work may be writing one just now.
         "unfinished": [] if busy else sorted(runs.glob(".*.part")),
     }
 

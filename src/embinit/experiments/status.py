@@ -1,4 +1,4 @@
-"""What is done of an experiment, what is under way, what failed, and what the rest is estimated to take."""
+"""The state of experiments: finished, running and failed runs, and the estimated cost of the others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from embinit.experiments.execution.cost import group_cost
 from embinit.experiments.execution.locks import Owner, holder
 from embinit.experiments.execution.processes import cores
 from embinit.experiments.experiment import Axes, Block, Experiment
+from embinit.experiments.inputs.resolve import Resolved
 from embinit.experiments.jobs import Job
+from embinit.experiments.plan import jobs_of, specs_of
 from embinit.experiments.runs.result import FailureFile
-from embinit.experiments.runs.store import blank_keys, is_done, stored
+from embinit.experiments.runs.store import finished_folders, is_done
+from embinit.experiments.spec import Spec
+from embinit.prepared.folder import Prepared, open_prepared
 from embinit.records import read_json
+
+#: Of a model whose sources were never read, for an estimate; GloVe's.
+_USUAL_DIM = 300
 
 
 @dataclass(frozen=True)
@@ -27,21 +34,25 @@ class StatusLine:
     block: str
     #: the axes with their values, as the file writes them
     axes: Axes
-    keys: tuple[str, ...]
+    #: None if the data or the vectors are not prepared yet
+    keys: tuple[str, ...] | None
+    #: the number of runs
+    runs: int
+    #: names of the folders of finished runs
     done: tuple[str, ...]
     running: tuple[str, ...]
     failed: tuple[str, ...]
-    #: why the block cannot be run here
+    #: the reason why the block cannot be run here
     missing: str
 
 
 @dataclass(frozen=True)
 class State:
-    """What is at work and what has failed in a folder of runs."""
+    """The runs of a folder that are in training, that were stopped, and that failed."""
 
-    #: key -> who is at work on it, and how far
+    #: key -> the process that trains it, and its progress
     running: dict[str, tuple[Owner, str]]
-    #: key -> how far its training was when it was stopped
+    #: key -> its progress when it was stopped
     stopped: dict[str, str]
     #: key -> why it failed
     failed: dict[str, str]
@@ -49,25 +60,27 @@ class State:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What groups of runs would take, one after another."""
+    """The cost of groups of runs, one after another."""
 
     runs: int
     groups: int
     seconds: float
     memory: float
+    #: whether all data and vectors were prepared; otherwise sizes are estimated from the numbers of lines and words
+    prepared: bool = True
 
 
 def state_of(runs: Path) -> State:
-    """Return what is going on in a folder of runs."""
+    """Return the runs of a folder that are in training, that were stopped, and that failed."""
     running: dict[str, tuple[Owner, str]] = {}
     stopped: dict[str, str] = {}
     for folder, keys in checkpoints.announced(runs):
-        owner, far = holder(folder / "lock"), checkpoints.progress_of(folder)
+        owner, progress = holder(folder / "lock"), checkpoints.progress_of(folder)
         for key in keys:
             if owner is not None:
-                running[key] = (owner, far)
+                running[key] = (owner, progress)
             elif not is_done(runs / key):
-                stopped[key] = far
+                stopped[key] = progress
     failed = {}
     for path in sorted(runs.glob("*.failed.json")):
         key = path.name.removesuffix(".failed.json")
@@ -75,48 +88,66 @@ def state_of(runs: Path) -> State:
             failed[key] = "the reason cannot be read"
             with suppress(EmbinitError):
                 failed[key] = read_json(path, FailureFile)["reason"]
-    return State(running, {key: far for key, far in stopped.items() if key not in running}, failed)
+    return State(running, {key: progress for key, progress in stopped.items() if key not in running}, failed)
 
 
 def lines_of(experiment: Experiment, runs: Path, state: State) -> list[StatusLine]:
-    """Return the experiment's runs, a line for those that differ in their seed alone."""
-    return [line for block in experiment.blocks for line in _lines(experiment.name, block, runs, state)]
+    """Return the experiment's runs; runs that differ in their seed alone share a line."""
+    done = finished_folders(experiment, runs)
+    return [line for block in experiment.blocks for line in _lines(experiment.name, block, done, state)]
 
 
-def _lines(name: str, block: Block, runs: Path, state: State) -> list[StatusLine]:
-    grouped: dict[Axes, list[str]] = {}
+def _lines(name: str, block: Block, done: dict[str, Path], state: State) -> list[StatusLine]:
+    grouped: dict[Axes, list[Spec]] = {}
     for planned in block.runs:
-        grouped.setdefault(planned.axes, []).append(planned.spec.key)
+        grouped.setdefault(planned.axes, []).append(planned.spec)
     return [
         StatusLine(
             name,
             block.name,
             axes,
-            tuple(keys),
-            tuple(key for key in keys if is_done(runs / key)),
-            tuple(key for key in keys if key in state.running),
-            tuple(key for key in keys if key in state.failed),
+            tuple(spec.key for spec in specs) if all(spec.resolved for spec in specs) else None,
+            len(specs),
+            tuple(done[spec.key].name for spec in specs if spec.key in done),
+            tuple(spec.key for spec in specs if spec.key in state.running),
+            tuple(spec.key for spec in specs if spec.key in state.failed),
             block.missing,
         )
-        for axes, keys in grouped.items()
+        for axes, specs in grouped.items()
     ]
 
 
-def stale(experiments: Sequence[Experiment], runs: Path) -> list[Path]:
-    """Return finished runs that none of these experiments names.
-
-    Where data or vectors are not here, a run is named by everything else that its spec says: none is lost to a lost folder.
-    """
-    specs = [planned.spec for one in experiments for block in one.blocks for planned in block.runs]
-    named = {spec.key for spec in specs}
-    return [path for path, spec in stored(runs) if not named & {path.name, *blank_keys(spec)}]
-
-
 def estimate(jobs: Sequence[Job], runs: Path, members: int | None, device: str) -> Estimate:
-    """Return what the jobs that are not done would take on this device, by as many processes as `execute` takes."""
+    """Return the cost of the jobs that are not done on a device, with as many processes as `execute` starts."""
+    return _estimate(jobs, runs, members, device, {})
+
+
+def estimate_resolved(resolved: Resolved, runs: Path, members: int | None, device: str) -> Estimate:
+    """Return the cost of an experiment's missing runs, from estimated sizes where data is not prepared yet."""
+    done = {key for experiment in resolved.experiments for key in finished_folders(experiment, runs)}
+    specs = [spec for spec in specs_of(resolved) if spec.key not in done]
+    jobs = jobs_of(resolved, [spec for spec in specs if spec.key not in resolved.estimates])
+    unprepared: dict[Path, Prepared] = {}
+    for spec in specs:
+        task = resolved.estimates.get(spec.key)
+        if task is not None:
+            unprepared[task.path] = task
+            model = {"dim": _USUAL_DIM, **dict(spec.model)}
+            spec = Spec(spec.task, spec.sides, spec.seed, tuple(model.items()), spec.training)
+            jobs.append(Job(spec.key, spec, task.path, ()))
+    return _estimate(jobs, runs, members, device, unprepared)
+
+
+def _estimate(
+    jobs: Sequence[Job], runs: Path, members: int | None, device: str, unprepared: dict[Path, Prepared]
+) -> Estimate:
+    def opened(path: Path) -> Prepared:
+        return unprepared[path] if path in unprepared else open_prepared(path)
+
     workers = 1 if device.startswith("cuda") else cores()
-    groups = checkpoints.groups_of(jobs, runs, members, device, workers)
-    costs = [group_cost(group, device) for group in groups]
-    seconds, memory = sum(one for one, _ in costs), max((one for _, one in costs), default=0.0)
+    groups = checkpoints.groups_of(jobs, runs, members, device, workers, opened)
+    costs = [group_cost(group, device, opened) for group in groups]
+    seconds, memory = sum(time for time, _ in costs), max((size for _, size in costs), default=0.0)
     shared = max(1, min(workers, len(groups)))
-    return Estimate(sum(len(group.jobs) for group in groups), len(groups), seconds / shared, memory * shared)
+    count = sum(len(group.jobs) for group in groups)
+    return Estimate(count, len(groups), seconds / shared, memory * shared, not unprepared)

@@ -244,17 +244,10 @@ class _Block:
         model = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("model.")}
         training = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("training.")}
         sources = {side.source: said_dim(self._tables, side.source) for side in sides if side.source}
-        dims = {dim for dim in (*sources.values(), model.get("dim")) if dim is not None}
-        if len(dims) > 1:
-            listed = ", ".join(f"{name} {dim}" for name, dim in sources.items() if dim is not None)
-            own = f", model.dim {model['dim']}" if "dim" in model else ""
-            self._problems.add(self._where, f"the dimensions differ: {listed}{own}")
-            return None
-        if not dims and not sources and sound:
-            self._problems.add(self._where, "needs model.dim, for there is no source to take it from")
-            return None
-        dim = next(iter(dims), None)
         try:
+            dim = shared_dim(sources, model.get("dim"))
+            if dim is None and not sources and sound:
+                raise EmbinitError("needs model.dim, because there is no source to take it from")
             made = architecture(model, kind, dim)
             # Random rows have no source, so that `found_rate` does not change them: whatever it is, they are one run.
             same = {} if any(side.uses_source for side in sides) else {"found_rate": Training.found_rate}
@@ -286,6 +279,20 @@ def architecture(
     made_up = max(64, int(model.get("position_dims", 0))) * max(1, heads)
     values = {**model, "dim": dim if dim is not None else made_up}
     return Architecture(task=kind, vocabularies=vocabularies, **values)  # type: ignore[arg-type]
+
+
+def shared_dim(sources: dict[str, int | None], stated: int | None) -> int | None:
+    """Return the dimension of a model and its sources, as far as it is known; an error if dimensions differ.
+
+    >>> shared_dim({"glove": 300, "bert": None}, None)
+    300
+    """
+    dims = {dim for dim in (*sources.values(), stated) if dim is not None}
+    if len(dims) > 1:
+        listed = ", ".join(f"{name} {dim}" for name, dim in sources.items() if dim is not None)
+        own = "" if stated is None else f", model.dim {stated}"
+        raise EmbinitError(f"the dimensions differ: {listed}{own}")
+    return next(iter(dims), None)
 
 
 def said_dim(tables: Any, name: str) -> int | None:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from embinit.errors import EmbinitError
-from embinit.experiments.execution.cost import group_cost, members_that_fit
+from embinit.experiments.execution.cost import Opening, group_cost, members_that_fit
 from embinit.experiments.jobs import Group, Job
 from embinit.experiments.runs.store import is_done
 from embinit.files import replacing
+from embinit.prepared.folder import open_prepared
 from embinit.records import read_json
 
 
@@ -26,11 +27,33 @@ def folder_of(out: Path, group: Group) -> Path:
     return out / ".checkpoints" / group.name
 
 
-def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, workers: int = 1) -> list[Group]:
+def groups_of(
+    jobs: Sequence[Job],
+    out: Path,
+    most: int | None,
+    device: str,
+    workers: int = 1,
+    opened: Opening = open_prepared,
+) -> list[Group]:
     """Return the unfinished jobs in groups of equal shape that fit the device, enough groups for all workers.
 
     Groups with a checkpoint stay together and come first. The other jobs are divided evenly, in the order of the files; with
     several workers, the longest group comes first.
+
+    Parameters
+    ----------
+    jobs
+        The jobs; finished ones are left out.
+    out
+        The folder of finished runs and of checkpoints.
+    most
+        The largest number of members in a group; None: as many as fit.
+    device
+        `cpu`, or the name of a CUDA device.
+    workers
+        The number of processes that share the work.
+    opened
+        Returns the prepared task of a job's folder.
     """
     unique = {job.key: job for job in jobs}
     missing = {key: job for key, job in unique.items() if not is_done(out / key)}
@@ -53,13 +76,13 @@ def groups_of(jobs: Sequence[Job], out: Path, most: int | None, device: str, wor
             share = -(-len(same) // workers)
         else:
             share = len(same) if len(shapes) >= free else -(-len(missing) // free)
-        room = max(1, min(members_that_fit(same[0], device) // workers, share, most or len(same)))
+        room = max(1, min(members_that_fit(same[0], device, opened) // workers, share, most or len(same)))
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
         fresh += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
     if workers > 1:
         # Otherwise one worker may begin the longest group when all others have finished.
-        fresh.sort(key=lambda group: group_cost(group, device), reverse=True)
+        fresh.sort(key=lambda group: group_cost(group, device, opened), reverse=True)
     return groups + fresh
 
 

@@ -1,9 +1,10 @@
-"""What runs are estimated to take, in seconds and bytes: a simple model from tokens and parameters (cost.toml)."""
+"""Estimates of the seconds and bytes of runs: a simple model of tokens and parameters (cost.toml)."""
 
 from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -24,6 +25,8 @@ _COPIES = 5
 _KEPT = 24
 #: Logits, their logarithms and their gradient.
 _LOGITS = 3
+#: Returns the prepared task of a folder. A task that is not prepared yet is estimated (inputs/estimates.py).
+Opening = Callable[[Path], Prepared]
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,12 @@ class RunCost:
     memory: float
 
     def seconds(self, members: int) -> float:
-        """Return the seconds of so many side by side."""
+        """Return the seconds that this number of members takes side by side."""
         return self.shared + members * self.each
 
 
 def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
-    """Return what a run is estimated to take on a `cpu` or on `cuda`."""
+    """Return the estimated cost of a run on a `cpu` or on `cuda`."""
     constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
     splits = prepared.manifest["splits"]
     rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
@@ -60,7 +63,7 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
 
 
 def _decoded(spec: Spec, prepared: Prepared) -> float:
-    """Return how many sentences one member decodes: validation along the way, the scored splits in the end."""
+    """Return the number of sentences that one member decodes: validation after epochs, the scored splits at the end."""
     if prepared.task != "translation":
         return 0.0
     training, splits = training_of(spec), prepared.manifest["splits"]
@@ -70,7 +73,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 
 
 def _weights(model: Architecture, side: str) -> float:
-    """Return how many weights each token of a side is multiplied with."""
+    """Return the number of weights that each token of a side is multiplied with."""
     attention = 4 * model.dim**2
     layer = attention + 2 * model.dim * model.feedforward
     if side == "target":
@@ -79,23 +82,23 @@ def _weights(model: Architecture, side: str) -> float:
     return model.layers * (layer + crossed)
 
 
-def group_cost(group: Group, device: str) -> tuple[float, float]:
+def group_cost(group: Group, device: str, opened: Opening = open_prepared) -> tuple[float, float]:
     """Return the seconds and bytes that a group is estimated to take on a device."""
     kind = "cuda" if device.startswith("cuda") else "cpu"
-    one = cost(group.jobs[0].spec, open_prepared(group.jobs[0].task), kind)
-    return one.seconds(len(group.jobs)), one.memory * len(group.jobs)
+    member = cost(group.jobs[0].spec, opened(group.jobs[0].task), kind)
+    return member.seconds(len(group.jobs)), member.memory * len(group.jobs)
 
 
-def members_that_fit(job: Job, device: str) -> int:
-    """Return how many members like this one fit the device's memory side by side."""
+def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> int:
+    """Return the number of members like this one that fit the device's memory side by side."""
     kind = "cuda" if device.startswith("cuda") else "cpu"
     room = _constants()[kind]["share"] * _memory(device)
-    each = cost(job.spec, open_prepared(job.task), kind).memory
+    each = cost(job.spec, opened(job.task), kind).memory
     return max(1, min(int(room / each), int(_constants()[kind]["most"])))
 
 
 def likely_device(name: str) -> str:
-    """Return the kind of device that a name means, told without importing torch."""
+    """Return the kind of device that a name stands for, without importing torch."""
     return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
 
 

@@ -1,4 +1,4 @@
-"""What was made from which files, remembered by their names, sizes and times, so that a second look is quick."""
+"""A cache of results that were made from files; a file is known by its name, size and time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import embinit
+from embinit.errors import EmbinitError
+from embinit.experiments.inputs.locations import Places
 from embinit.experiments.spec import digest
 from embinit.files import replacing
 
@@ -22,15 +24,40 @@ def listing(path: str | Path | None) -> list[list[Any]]:
     return [[str(file.resolve()), (stat := file.stat()).st_size, stat.st_mtime_ns] for file in files]
 
 
+class Unprepared(EmbinitError):
+    """Something is not prepared yet, and `Places.read_only` forbids preparing it."""
+
+
 def remembered(
-    work: Path, kind: str, about: Any, sound: Callable[[dict[str, Any]], bool], make: Callable[[], dict[str, Any]]
+    where: Places, kind: str, about: Any, sound: Callable[[dict[str, Any]], bool], make: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return what `make` gave for this before, if it is still sound, else what it gives now."""
-    path = work / "index" / f"{kind}-{digest([embinit.__version__, about])}.json"
+    """Return the result of an earlier `make`, or else of a new one.
+
+    Parameters
+    ----------
+    where
+        Its `work` folder holds the cache.
+    kind
+        The first part of the cache file's name.
+    about
+        Everything that the result depends on, as JSON.
+    sound
+        Whether an earlier result can still be used.
+    make
+        Makes the result.
+
+    Raises
+    ------
+    Unprepared
+        If there is no usable result and `where.read_only` is set.
+    """
+    path = where.work / "index" / f"{kind}-{digest([embinit.__version__, about])}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         known: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if sound(known):
             return known
+    if where.read_only:
+        raise Unprepared(f"{kind} is not prepared yet")
     made = make()
     with replacing(path) as out:
         out.write(json.dumps(made).encode())

@@ -25,6 +25,8 @@ class Places:
     data: Path | None = None
     vectors: Path | None = None
     work: Path = Path("runs/.work")
+    #: look only: anything that is not prepared yet raises `Unprepared`
+    read_only: bool = False
 
 
 def places(data: Path | None = None, vectors: Path | None = None, work: Path | None = None) -> Places:

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable
-from embinit.experiments.definition.blocks import architecture
+from embinit.experiments.definition.blocks import architecture, shared_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.reader import said
 from embinit.experiments.definition.settings import Problems
 from embinit.experiments.experiment import Block, Experiment, Planned
+from embinit.experiments.inputs.cache import Unprepared
 from embinit.experiments.inputs.locations import Places, missing_of
 from embinit.experiments.inputs.outline import described, experiment_of, unresolved
 from embinit.experiments.inputs.tasks import Progress, Ready, ready
 from embinit.experiments.inputs.vectors import Found, aligned_rows
+from embinit.prepared.folder import Prepared
+from embinit.training.fit import check_length
 
 
 @dataclass
@@ -29,12 +32,15 @@ class Resolved:
     rows: dict[str, Found] = field(default_factory=dict)
     #: experiment and block -> why what it needs, which is here, cannot be used
     damaged: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: key of a spec without fingerprints -> its task, prepared or with estimated sizes; only with `Places.read_only`
+    estimates: dict[str, Prepared] = field(default_factory=dict)
 
 
 def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: None) -> Resolved:
-    """Return the experiments with every fingerprint filled in; a block that cannot be run here says why.
+    """Return the experiments with every fingerprint filled in; a block that cannot be run here has the reason.
 
-    What only shows now (a model's heads that do not divide the source's dimension) is again said all at once.
+    With `where.read_only`, nothing is prepared: a run whose data or rows are not prepared has a spec without fingerprints.
+    Problems that show only now (heads that do not divide a source's dimension) are reported all at once.
     """
     resolved, found = Resolved(), []
     for draft in drafts:
@@ -78,19 +84,28 @@ class _Resolver:
 
     def _planned(self, run: DraftRun, block: str) -> Planned | None:
         task = self._task(run.task)
+        try:
+            return self._complete(run, f"block {block}", task)
+        except Unprepared:
+            planned = unresolved(self._draft, run)
+            self._resolved.estimates[planned.spec.key] = task.prepared
+            return planned
+
+    def _complete(self, run: DraftRun, where: str, task: Ready) -> Planned | None:
+        if not task.data:
+            raise Unprepared(f"{run.task} is not prepared yet")
         found = {name: self._found(run.task, name, side.source) for name, side in run.sides if side.source}
-        dims = {found[name].dim for name in found}
         model = dict(run.model)
-        if "dim" in model:
-            dims.add(model["dim"])
-        where = f"block {block}"
-        if len(dims) > 1:
-            listed = ", ".join(f"{side.source} {found[name].dim}" for name, side in run.sides if name in found)
-            said_dim = f", model.dim {model['dim']}" if "dim" in model else ""
-            self.problems.add(where, f"the dimensions differ: {listed}{said_dim}")
-            return None
-        (dim,) = dims
-        if not self._fits(model, dim, task, where) or not self._taken(run, dim, where):
+        try:
+            dim = shared_dim(
+                {side.source: found[name].dim for name, side in run.sides if name in found}, model.get("dim")
+            )
+            assert dim is not None, "a run without a source states its dimension"
+            self._check_model(model, dim, task)
+            for _, side in run.sides:
+                side.recipe.check(dim)
+        except EmbinitError as error:
+            self.problems.add(where, str(error))
             return None
         used = {name: found[name].rows for name, side in run.sides if side.uses_source}
         for name in used:
@@ -98,31 +113,11 @@ class _Resolver:
         self._resolved.tasks[task.data] = task
         return Planned(run.spec(task_of(self._draft.tasks[run.task], task.data), used, dim), run.axes)
 
-    def _fits(self, model: dict[str, Any], dim: int, task: Ready, where: str) -> bool:
-        """Return whether the model can be made and takes the task's longest sentence; what cannot be is noted."""
-        manifest = task.prepared.manifest
-        sizes = tuple(int(manifest["vocabularies"][side]) for side in task.prepared.sides)
-        try:
-            made = architecture({**model, "dim": dim}, task.prepared.task, dim, sizes)
-        except EmbinitError as error:
-            self.problems.add(where, str(error))
-            return False
-        longest = max(side["longest"] for split in manifest["splits"].values() for side in split["sides"].values())
-        if longest + 2 > made.length:
-            what = f"{task.prepared.path.name} has a sentence of {longest} tokens, and model.length is {made.length}"
-            self.problems.add(where, f"{what}; set it to {longest + 2}, or cut sentences by the task's longest")
-            return False
-        return True
-
-    def _taken(self, run: DraftRun, dim: int, where: str) -> bool:
-        """Return whether every step of the recipes can be taken in so many dimensions; what cannot be is noted."""
-        try:
-            for _, side in run.sides:
-                side.recipe.check(dim)
-        except EmbinitError as error:
-            self.problems.add(where, str(error))
-            return False
-        return True
+    def _check_model(self, model: dict[str, Any], dim: int, task: Ready) -> None:
+        """Raise EmbinitError if the model cannot be made, or is too short for the task's longest sentence."""
+        sizes = tuple(int(task.prepared.manifest["vocabularies"][side]) for side in task.prepared.sides)
+        made = architecture({**model, "dim": dim}, task.prepared.task, dim, sizes)
+        check_length(task.prepared, made.length)
 
     def _task(self, name: str) -> Ready:
         if name not in self._tasks:

@@ -15,7 +15,8 @@ from embinit.corpora.user import read_files
 from embinit.errors import EmbinitError, Unavailable, closest
 from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import TaskSettings
-from embinit.experiments.inputs.cache import listing, remembered
+from embinit.experiments.inputs.cache import Unprepared, listing, remembered
+from embinit.experiments.inputs.estimates import counts_of, estimated
 from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.inputs.locations import Places, data_at, tokenizers_at
 from embinit.prepared.folder import Prepared, open_prepared
@@ -29,14 +30,14 @@ _SIZE = 20_000
 
 @dataclass(frozen=True)
 class Ready:
-    """A prepared task, and the fingerprint of its contents."""
+    """A prepared task, and the fingerprint of its contents; estimated sizes have no fingerprint."""
 
     prepared: Prepared
     data: str
 
 
 def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -> Ready:
-    """Return the prepared task, made now where it is not there yet."""
+    """Return the prepared task. It is prepared now if that has not been done; with `where.read_only` it is estimated."""
     folder = None if task.name.startswith("captions") or task.path == "hub" else data_at(task, where)
     specs = tokenizers_at(task.tokenizer, where, beside)
     if specs is None:
@@ -45,14 +46,22 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
     files = [listing(path) for path in (folder, *specs, *others)]
     about = [_decisive(task), files]
 
+    def corpus_now() -> Corpus:
+        return _with_others(_corpus(task, folder), task, others)
+
     def make() -> dict[str, Any]:
-        corpus = _with_others(_corpus(task, folder), task, others)
+        corpus = corpus_now()
         prepared, _ = prepare(corpus, _settings(corpus, task, specs), where.work / "prepared", progress)
         return {"folder": prepared.path.name, "data": fingerprint(prepared.path)}
 
-    known = remembered(
-        where.work, "task", about, lambda known: (where.work / "prepared" / known["folder"]).is_dir(), make
-    )
+    try:
+        known = remembered(
+            where, "task", about, lambda known: (where.work / "prepared" / known["folder"]).is_dir(), make
+        )
+    except Unprepared:
+        read = [listing(path) for path in (folder, *others)]
+        counts = counts_of([task.name, task.pair, task.size, task.also, read], corpus_now)
+        return Ready(estimated(counts, task, specs), "")
     return Ready(open_prepared(where.work / "prepared" / known["folder"]), known["data"])
 
 

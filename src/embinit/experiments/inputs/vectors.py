@@ -50,7 +50,7 @@ def aligned_rows(
         return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
 
     about = [listing(path), task.data, side, *([] if source.compose else ["not composed"])]
-    known = remembered(where.work, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
+    known = remembered(where, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
     return Found(known["rows"], known["dim"], _file(where, known["rows"]), known["covered"])
 
 
@@ -72,7 +72,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
 
     texts = [_listed(text, where) for text in settings.texts]
     known = remembered(
-        where.work,
+        where,
         "glove",
         [asdict(settings), texts],
         lambda known: (where.work / "glove" / known["file"]).is_file(),

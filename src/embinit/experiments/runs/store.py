@@ -42,6 +42,20 @@ def results_of(experiment: Experiment, runs: Path) -> Results:
     return ordered
 
 
+def finished_folders(experiment: Experiment, runs: Path) -> dict[str, Path]:
+    """Return the folder of each finished run of an experiment, by the planned spec's key; folders are not read.
+
+    A run whose data or rows are not prepared is found by everything else that its spec contains, as in `results_of`.
+    """
+    specs = {planned.spec.key: planned.spec for block in experiment.blocks for planned in block.runs}
+    folders = {key: runs / key for key in specs if is_done(runs / key)}
+    unresolved = [key for key, spec in specs.items() if key not in folders and not spec.resolved]
+    if unresolved:
+        candidates = {key: path for path, spec in stored(runs) for key in blank_keys(spec)}
+        folders.update((key, candidates[key]) for key in unresolved if key in candidates)
+    return folders
+
+
 def _result(path: Path, damaged: list[str]) -> Result | None:
     try:
         return read_result(path)
