@@ -28,6 +28,7 @@ GROUPS = (
     ("recipes",),
     ("diagnosis",),
     ("export", "prepared"),
+    ("extending",),
     ("models.architecture", "models.dropout", "models.packing"),
     ("models.kernels",),
     ("models",),

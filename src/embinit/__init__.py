@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from embinit.export.models import set_embedding as set_embedding
     from embinit.export.rates import parameter_groups as parameter_groups
     from embinit.export.row_rates import row_rates as row_rates
+    from embinit.extending.extend import extend as extend
+    from embinit.extending.report import Extension as Extension
     from embinit.hosts import host as host
     from embinit.recipes.recipe import Recipe as Recipe
     from embinit.recipes.recipe import Step as Step
@@ -47,6 +49,7 @@ _MODULES = {
     "Diagnosis": "diagnosis.diagnose",
     "EmbinitError": "errors",
     "Embeddings": "types",
+    "Extension": "extending.report",
     "Host": "types",
     "Matching": "alignment",
     "Recipe": "recipes.recipe",
@@ -56,6 +59,7 @@ _MODULES = {
     "align": "alignment",
     "apply": "export.models",
     "diagnose": "diagnosis.diagnose",
+    "extend": "extending.extend",
     "host": "hosts",
     "load": "sources.load",
     "parameter_groups": "export.rates",
@@ -71,6 +75,7 @@ __all__ = [
     "Diagnosis",
     "Embeddings",
     "EmbinitError",
+    "Extension",
     "Host",
     "Matching",
     "Recipe",
@@ -81,6 +86,7 @@ __all__ = [
     "align",
     "apply",
     "diagnose",
+    "extend",
     "host",
     "load",
     "parameter_groups",

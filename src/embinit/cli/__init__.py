@@ -18,6 +18,7 @@ from embinit.cli import (
     collect,
     demo,
     execute,
+    extend,
     fetch,
     glove,
     inspect,
@@ -76,7 +77,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for module in (
-    inspect, make, apply, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
+    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
 ):  # fmt: skip
     app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(_stoppable(module.command))
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]

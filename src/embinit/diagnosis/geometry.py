@@ -39,7 +39,7 @@ def geometry(matrix: Matrix, seed: int = 0) -> Geometry:
     sample = matrix[np.sort(sampled)].astype(np.float64)
     distinct = {row.tobytes() for row in np.ascontiguousarray(matrix[usable])}
     return Geometry(
-        mean_cosine=_mean_cosine(sample),
+        mean_cosine=mean_cosine(sample),
         **_spectrum(sample),
         outlier_dimensions=_outliers(sample),
         zero_rows=int(zero.sum()),
@@ -48,7 +48,7 @@ def geometry(matrix: Matrix, seed: int = 0) -> Geometry:
     )
 
 
-def _mean_cosine(sample: np.ndarray) -> float:
+def mean_cosine(sample: np.ndarray) -> float:
     """Return the mean cosine over all pairs of different rows."""
     count = len(sample)
     if count < 2:

@@ -75,7 +75,8 @@ def set_token_layers(model: Any, layers: TokenLayers) -> None:
 
     rows = len(layers.inputs)
     if rows != len(model.get_input_embeddings().weight):
-        model.resize_token_embeddings(rows, mean_resizing=False)
+        with torch.random.fork_rng():  # transformers draws the rows that are replaced below
+            model.resize_token_embeddings(rows, mean_resizing=False)
     with torch.no_grad():
         model.get_input_embeddings().weight.copy_(layers.inputs)
         for tensor, values in zip(output_tensors(model), layers.outputs, strict=True):

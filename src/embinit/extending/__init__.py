@@ -1,0 +1,1 @@
+"""New tokens and new tokenizers for a pre-trained model."""
