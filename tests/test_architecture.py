@@ -49,7 +49,7 @@ GROUPS = (
     ("reports.metrics",),
     ("reports.analysis",),
     ("reports.legend", "reports.summarize"),
-    ("reports.results_file",),
+    ("reports.results_file", "reports.scores_file"),
     ("reports.writers",),
     ("reports.writers.html",),
     ("cli",),

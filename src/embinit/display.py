@@ -43,7 +43,8 @@ _STYLE = """
 .embinit li { padding-left: 1.5em; text-indent: -1.5em; margin: 0.2em 0; overflow-wrap: anywhere; }
 .embinit .sign { display: inline-block; width: 1.5em; text-indent: 0; font-weight: 700; }
 .embinit .good { color: #3f9a57; } .embinit .note { color: #b5801a; } .embinit .harm { color: #d8492f; }
-.embinit pre { overflow-x: auto; margin: 0.4em 0; padding: 0.6em; background: rgb(128 128 128 / 0.12); }
+.embinit pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.4em 0; padding: 0.6em;
+  background: rgb(128 128 128 / 0.12); }
 .embinit figure { margin: 0.9em 0; } .embinit figcaption { opacity: 0.75; font-size: 0.93em; }
 .embinit svg { display: block; width: 100%; max-width: 35rem; height: auto; overflow: visible; }
 .embinit svg text { fill: currentColor; opacity: 0.75; font-size: 13px; }

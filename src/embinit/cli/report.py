@@ -31,6 +31,8 @@ _ENDINGS = {
     "png": ".png",
 }
 _PICTURES = ("svg", "png")
+#: Endings of tables of scores.
+_TABLES = (".csv", ".tsv")
 #: Columns that a narrow terminal does without, first to go first.
 _SPARE = (
     "95 %",
@@ -49,7 +51,11 @@ _SPARE = (
 def command(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="An experiment's TOML, or a file that --format results wrote."),
+        typer.Argument(
+            metavar="FILE",
+            help="An experiment's TOML, a file that --format results wrote, or a CSV of scores of "
+            "your own training: columns start, seed, score, and perhaps block.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -63,6 +69,13 @@ def command(
             help="html, md, csv, tex, json, svg, png, results (small, to be committed); several with commas.",
         ),
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="START", help="Of a CSV: the start that the others are compared with."),
+    ] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="Of a CSV: lower scores are better, as for a loss.")
+    ] = False,
     runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
@@ -71,17 +84,24 @@ def command(
 ) -> None:
     """Report on an experiment: the answer, tables beside the paper's, curves, and what it takes to run it again.
 
-    Writes one HTML page that needs no network, and prints the table. What was not run yet is shown as such.
+    Writes one HTML page that needs no network, and prints the table. What was not run yet is shown as such. A CSV with the
+    scores of your own training gets the same statistics and the same page.
 
     embinit report experiments/demo.toml
 
     embinit report experiments/demo.toml --format md,csv,tex -o tables/
+
+    embinit report scores.csv --baseline xavier
     """
     from embinit.cli.console import console, print_json, working
 
     with working(f"reading {file.name}"):
         options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
-        summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors), options)
+        if file.suffix.lower() in _TABLES:
+            summary, keep = _read_table(file, baseline, lower_is_better)
+        else:
+            _refuse_table_options(file, baseline, lower_is_better)
+            summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors), options)
     targets = _targets(_formats(form, out), out, summary.name)
     for path in targets.values():
         shared.keep_inputs(path, file)
@@ -138,6 +158,28 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
     notes = data_notes((result.spec for result in results.values()), prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
     return summary, lambda path: write_compact(experiment, results, path, shown)
+
+
+def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Callable[[Path], None]]:
+    """Return the report on a CSV of scores, and what refuses to write its small file."""
+    from embinit.errors import EmbinitError
+    from embinit.reports.scores_file import read_scores
+
+    def refuse(path: Path) -> None:
+        raise EmbinitError(
+            f"--format results takes an experiment's TOML; {file} itself is the small file of its scores"
+        )
+
+    options = [*(["--baseline", baseline] if baseline else []), *(["--lower-is-better"] if lower else [])]
+    return read_scores(file, baseline=baseline, lower_is_better=lower).summary(str(file), options), refuse
+
+
+def _refuse_table_options(file: Path, baseline: str | None, lower: bool) -> None:
+    from embinit.errors import EmbinitError
+
+    if baseline is not None or lower:
+        name = "--baseline" if baseline is not None else "--lower-is-better"
+        raise EmbinitError(f"{name} is for a CSV of scores; {file} is not one, and an experiment's TOML says it itself")
 
 
 def _shown(file: Path) -> str:

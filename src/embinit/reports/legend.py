@@ -20,6 +20,8 @@ _TRAINED = (
 
 def introduction(summary: Summary) -> str:
     """Return what is compared and why, for someone who has not seen the paper."""
+    if summary.introduction:
+        return summary.introduction
     return f"{_ABOUT} {_TRAINED}" if any(part.rows for part in summary.parts) else _ABOUT
 
 

@@ -339,6 +339,8 @@ class Summary:
     #: the experiment's TOML
     file: str = ""
     choices: tuple[Choice, ...] = ()
+    #: what is compared and why, if it is not embinit's own training
+    introduction: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""

@@ -10,7 +10,6 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.runs.splits import with_scored_split
 from embinit.format import listed
 from embinit.recipes.recipe import named_recipes
-from embinit.reports import metrics
 from embinit.reports.analysis import provenance
 from embinit.reports.analysis.answers import answer, block_answer, block_notes, caveats
 from embinit.reports.analysis.curves import NUMBER, curves, sweep
@@ -20,6 +19,7 @@ from embinit.reports.analysis.published import recipe_of
 from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
 from embinit.reports.analysis.samples import Texts, examples, no_texts
 from embinit.reports.analysis.selection import choices, with_named
+from embinit.reports.metrics import metric as metric_of
 from embinit.reports.model import Example, Metric, Part, Row, Summary
 
 
@@ -29,6 +29,7 @@ def summarize(
     *,
     texts: Texts = no_texts,
     shown: Mapping[str, tuple[Example, ...]] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
     file: str = "",
     options: Sequence[str] = (),
 ) -> Summary:
@@ -44,6 +45,8 @@ def summarize(
         Finds the sentences that were decoded; without it, examples have outputs alone.
     shown
         The examples of each block, if they are made already: a results file keeps no outputs.
+    metrics
+        How the score of each block is shown, by the block's name; by default as its name in `metrics.toml` says.
     file
         The experiment's TOML, as the commands of the report name it.
     options
@@ -51,12 +54,15 @@ def summarize(
     """
     asked = experiment
     experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
-    found = [rows(block, results, experiment.baselines) for block in experiment.blocks]
-    scores = [metrics.metric(block.score, block.split) for block in experiment.blocks]
+    scores = [(metrics or {}).get(block.name) or metric_of(block.score, block.split) for block in experiment.blocks]
+    found = [
+        rows(block, results, experiment.baselines, metric)
+        for block, metric in zip(experiment.blocks, scores, strict=True)
+    ]
     tables = _judged([bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, found, strict=True)))
     parts = tuple(
-        _part(experiment, block, table, results, texts, shown)
-        for block, table in zip(experiment.blocks, tables, strict=True)
+        _part(experiment, block, metric, table, results, texts, shown)
+        for block, metric, table in zip(experiment.blocks, scores, tables, strict=True)
     )
     chosen = choices(parts)
     parts = with_named(parts, chosen)
@@ -102,12 +108,12 @@ def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[Row, ...]]]) 
 def _part(
     experiment: Experiment,
     block: Block,
+    metric: Metric,
     table: Sequence[Row],
     results: Results,
     texts: Texts,
     shown: Mapping[str, tuple[Example, ...]] | None,
 ) -> Part:
-    metric = metrics.metric(block.score, block.split)
     swept = sweep(block, table, results, experiment.baseline)
     # Runs that came from elsewhere are shown even where the data to make more of them is not here.
     # The baseline's alone are not this block's, unless it has no others: random rows need no source, all blocks have them.

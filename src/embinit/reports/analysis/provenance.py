@@ -20,7 +20,12 @@ def commands(file: str, options: Sequence[str] = ()) -> tuple[str, ...]:
     >>> commands("my file.toml", ["--runs", "done"])
     ("embinit run 'my file.toml' --runs done", "embinit report 'my file.toml' --runs done")
     """
-    return tuple(shlex.join(["embinit", verb, file, *options]) for verb in ("run", "report"))
+    return (shlex.join(["embinit", "run", file, *options]), report_command(file, options))
+
+
+def report_command(file: str, options: Sequence[str] = ()) -> str:
+    """Return the command that reports on a file, ready for a shell."""
+    return shlex.join(["embinit", "report", file, *options])
 
 
 def settings(block: Block, results: Results) -> dict[str, str]:

@@ -22,9 +22,11 @@ DIGITS = 4
 _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 
 
-def rows(block: Block, results: Results, baselines: Sequence[Baseline]) -> tuple[Row, ...]:
+def rows(
+    block: Block, results: Results, baselines: Sequence[Baseline], metric: Metric | None = None
+) -> tuple[Row, ...]:
     """Return a block's rows, setting by setting in the file's order, compared with their baselines, best marked."""
-    metric = metrics.metric(block.score, block.split)
+    metric = metric or metrics.metric(block.score, block.split)
     compared = compared_axes(block, [one.recipe for one in baselines])
     varied = varied_axes(block)
     made = [_row(block, axes, runs, results, metric, compared, varied) for axes, runs in grouped(block).items()]

@@ -52,7 +52,8 @@ def caption(part: Part) -> str:
         else (f" over {counts[0]} to {counts[-1]} seeds")
     )
     spread = "mean ± σ" if counts and counts[-1] > 1 else "mean"
-    return f"{part.task}, {part.metric.label} on {part.metric.split}: {spread}{many}"
+    split = f" on {part.metric.split}" if part.metric.split else ""
+    return f"{part.task}, {part.metric.label}{split}: {spread}{many}"
 
 
 def against_header(part: Part) -> tuple[str, ...]:
@@ -120,7 +121,9 @@ def overview(summary: Summary) -> Table | None:
     made = []
     for part in shown:
         by_series = {row.series: row for row in part.rows}
-        cells = [Cell(f"{part.name}, {part.metric.label}", link=f"#part-{summary.parts.index(part)}")]
+        label = part.metric.label
+        name = part.name if part.name.endswith(f", {label}") else f"{part.name}, {label}"
+        cells = [Cell(name, link=f"#part-{summary.parts.index(part)}")]
         for name in series:
             row = by_series.get(name)
             if part.missing:
