@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Side, Spec
 from embinit.reports.metrics import metric
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.statistics import Clustered, pool_blocks
 
 SLOW = 0.1

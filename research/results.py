@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from embinit.errors import EmbinitError
-from embinit.files import replacing
+from embinit.files import component, replacing
 from embinit.format import NONE, duration, interval, plural, probability, signed
 from embinit.reports.analysis.answers import loss_note
 from embinit.reports.analysis.lengths import length_note, length_tables
@@ -18,7 +18,7 @@ from embinit.reports.analysis.size_costs import fall_table
 from embinit.reports.legend import explanation
 from embinit.reports.metrics import LOSS
 from embinit.reports.model import Cell, Part, Summary, Table
-from embinit.reports.results_file import Compact, read_compact
+from embinit.reports.results_reader import Compact, read_compact
 from embinit.reports.writers import tables
 from embinit.reports.writers.axis_marks import marks
 from embinit.reports.writers.completed import Shown, not_run, shown, trimmed
@@ -82,7 +82,7 @@ def _write(path: Path, content: str) -> None:
 
 def page_name(summary: Summary) -> str:
     """Return the name of an experiment's page."""
-    return f"{summary.name}.md"
+    return f"{component(summary.name, 'the name of the experiment')}.md"
 
 
 def read_results(folder: Path) -> list[Summary]:

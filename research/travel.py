@@ -21,7 +21,7 @@ from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 
 RANDOM, STANDARDIZED = "xavier", "pretrained_xavier"
 #: Which epoch's score counts: the one whose weights embinit keeps, or the one that the other criterion would keep.

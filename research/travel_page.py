@@ -11,7 +11,7 @@ from embinit.errors import require
 from embinit.files import replacing
 from embinit.format import NONE, compact, fixed, interval, plural, signed
 from embinit.reports.model import Cell, Table
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.reports.writers.figures import COLORS
 from embinit.reports.writers.markdown import table, text
 from embinit.statistics import Clustered

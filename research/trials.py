@@ -19,7 +19,7 @@ from embinit.reports.analysis.rows import rows
 from embinit.reports.metrics import metric as metric_of
 from embinit.reports.metrics import setting
 from embinit.reports.model import Metric, Row
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 
 #: Seeds that all starts of a cell must share: with fewer hardly anything is significantly worse.
 SEEDS = 5
@@ -97,7 +97,7 @@ def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
     made = []
     for one in compacts:
         if one.experiment.kind == "verdict":
-            blocks = [block for block in (one.measured or {}).get("blocks", []) if block["rows"]]
+            blocks = [block for block in (one.measured["blocks"] if one.measured else []) if block["rows"]]
             made += [_cell(block, trained.get(block["name"], [])) for block in blocks]
     return tuple(made)
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embinit.html import Html, element, is_printable, joined
+from embinit.format import printable
+from embinit.html import Html, element, joined
 
 Numbers = npt.NDArray[np.floating[Any]]
 
@@ -238,4 +239,4 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 
 def _printable(line: str) -> str:
-    return "".join(char if is_printable(char) and char not in "\r\n" else "\ufffd" for char in line)
+    return printable(line, kept="\t")

@@ -20,9 +20,26 @@ from typing import IO, Any, BinaryIO, cast
 from embinit.errors import EmbinitError, closest
 
 BUFFER = 1 << 20
+#: Bytes of a name that becomes part of a file's name; file systems accept 255.
+_LONGEST = 200
 #: The exceptions of gzip, bz2, lzma and zipfile on damaged input.
 _DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, struct.error)
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip"}
+
+
+def component(name: str, kind: str) -> str:
+    """Return a name that came from a file and becomes part of a path; an error if it could lead to another folder.
+
+    >>> component("table1", "the name of the experiment")
+    'table1'
+    """
+    plain = name.isprintable() and not {"/", "\\"} & set(name)
+    if name in ("", ".", "..") or not plain or len(name.encode()) > _LONGEST:
+        raise EmbinitError(
+            f"{kind} is {name[:_LONGEST]!r}; a name without / and \\ of at most {_LONGEST} bytes is expected, "
+            "because files are named after it"
+        )
+    return name
 
 
 @contextmanager

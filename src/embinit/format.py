@@ -51,6 +51,19 @@ def number(value: float) -> str:
     return "0" if abs(value) < 5e-7 else f"{value:.3g}".replace("-", "−")
 
 
+def printable(text: str, kept: str = "\t\n\r") -> str:
+    """Return text with � for control characters other than those kept, and for halves of surrogate pairs.
+
+    >>> printable("a\\x1b[2J b")
+    'a�[2J b'
+    """
+    return "".join(char if char in kept or _is_printable(ord(char)) else "\ufffd" for char in text)
+
+
+def _is_printable(code: int) -> bool:
+    return code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000
+
+
 def duration(seconds: float) -> str:
     """Return seconds as a person says them: 48 s, 12 min, 3.4 h."""
     if seconds < 100:

@@ -6,6 +6,8 @@ import json
 from html import escape
 from typing import Any
 
+from embinit.format import printable
+
 _EMPTY = frozenset({"br", "hr", "meta", "line", "circle", "rect", "path"})
 
 
@@ -30,19 +32,13 @@ def joined(*children: str | None) -> Html:
 
 def text(content: str) -> Html:
     """Return text as HTML shows it; control characters, which HTML forbids, become �."""
-    return Html(escape("".join(char if is_printable(char) else "\ufffd" for char in content), quote=True))
+    return Html(escape(printable(content), quote=True))
 
 
 def data(content: Any) -> Html:
     """Return JSON for a script element: ASCII, and with no <, > or & that could end it or begin another."""
     written = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(written.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def is_printable(char: str) -> bool:
-    """Return whether a page or a terminal may show a character: no control characters and no halves of surrogate pairs."""
-    code = ord(char)
-    return char in "\t\n\r" or (code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000)
 
 
 def _attribute(name: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -165,6 +166,8 @@ def _plain(kind: type) -> _Check:
     def check(value: Any) -> tuple[str, str] | None:
         if type(value) not in accepted or (type(value) is int and value.bit_length() > _BITS):
             return _wrong(value, expected)
+        if type(value) is float and not math.isfinite(value):  # 1e999
+            return _wrong(value, "a finite number")
         return None
 
     return check

@@ -9,7 +9,8 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block, Experiment, implied_target
 from embinit.experiments.inputs.outline import read_experiment
-from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.results_file import write_compact
+from embinit.reports.results_reader import read_compact
 from tests.experiments.made import BLOCK, HEAD, written
 
 ROOT = Path(__file__).parents[2]

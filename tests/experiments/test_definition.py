@@ -13,7 +13,7 @@ from embinit.experiments.experiment import Experiment
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.spec import LATER
 from embinit.models.architecture import Architecture
-from embinit.reports.results_file import read_compact
+from embinit.reports.results_reader import read_compact
 from embinit.training.options import Training
 from tests.experiments.made import BLOCK, HEAD, written
 

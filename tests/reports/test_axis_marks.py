@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.reports.writers.axis_marks import Mark, marks
 from tests.reports import made
 from tests.research.test_judging import measured, seen

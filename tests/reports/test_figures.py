@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.reports.results_file import read_compact
+from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.axis_marks import Mark
 from embinit.reports.writers.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure

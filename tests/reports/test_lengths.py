@@ -11,7 +11,8 @@ from embinit.experiments.runs.length_buckets import Stretch
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.lengths import by_length, length_note, length_tables
 from embinit.reports.model import Part, ScoreName, Stretched, Summary
-from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.results_file import write_compact
+from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.figures import figures, names
 from embinit.reports.writers.html import page

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from embinit.reports.analysis.measurements import summarize_measured
-from embinit.reports.results_file import read_compact, write_measured
+from embinit.reports.results_file import write_measured
+from embinit.reports.results_reader import read_compact
 from embinit.reports.writers.csv_table import spreadsheet
 from embinit.reports.writers.html import page
 from embinit.reports.writers.latex import latex

@@ -12,7 +12,8 @@ from embinit.errors import EmbinitError
 from embinit.experiments.runs.collect import take
 from embinit.experiments.runs.result import read_result
 from embinit.reports.analysis.samples import Known
-from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.results_file import write_compact
+from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown
@@ -137,7 +138,7 @@ def test_hostile_text_survives_a_small_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "holds no results"),
         ('{"embinit results": 99}', "another version"),
         ('{"embinit results": 1, "blocks": [{}]}', "is damaged"),

@@ -12,7 +12,8 @@ from embinit import statistics
 from embinit.experiments.experiment import Baseline, Block
 from embinit.experiments.runs.result import Result
 from embinit.reports.model import Summary
-from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.results_file import write_compact
+from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown, table

@@ -13,7 +13,8 @@ from embinit import statistics
 from embinit.experiments.experiment import Baseline
 from embinit.reports.analysis.several import versus
 from embinit.reports.model import Row, Summary
-from embinit.reports.results_file import read_compact, write_compact
+from embinit.reports.results_file import write_compact
+from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
 from embinit.reports.writers import tables
 from embinit.reports.writers.csv_table import spreadsheet

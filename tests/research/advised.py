@@ -14,7 +14,7 @@ from embinit.diagnosis.diagnose import diagnose
 from embinit.experiments.experiment import Planned
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.types import Embeddings, Origin, TaskKind
 from research.trials import Trial, trials
 from tests.reports import made

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embinit.reports.results_file import read_compact, write_compact, write_measured
+from embinit.reports.results_file import write_compact, write_measured
+from embinit.reports.results_reader import read_compact
 from research.advice import section
 from research.judging import advised, always, at_full_rate, outcome, tally, to_compare, untold
 from research.results import main

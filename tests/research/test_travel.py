@@ -11,7 +11,7 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.runs.result import Result
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.statistics import pool_blocks
 from research import power, rates, travel_page
 from research.travel import RULES, Length, Rule, cost_of_random, factor, judge, lengths, standardized

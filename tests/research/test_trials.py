@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from embinit.experiments.experiment import Planned
 from embinit.experiments.spec import Spec
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from research.judging import advised, outcome
 from research.trials import trials
 from tests.reports import made

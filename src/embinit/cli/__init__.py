@@ -30,6 +30,9 @@ from embinit.cli import (
     status,
 )  # fmt: skip
 from embinit.errors import EmbinitError
+from embinit.format import printable
+
+_NEWLINE = "\n"
 
 app = typer.Typer(
     name="embinit",
@@ -91,7 +94,7 @@ def main() -> None:
     try:
         _run()
     except EmbinitError as error:
-        typer.echo(f"embinit: {str(error).encode('utf-8', 'replace').decode('utf-8')}", err=True)
+        typer.echo(f"embinit: {printable(str(error), kept=_NEWLINE)}", err=True)
         sys.exit(2)
     except MemoryError as error:
         typer.echo(f"embinit: there is not enough memory for this{f': {error}' if str(error) else ''}", err=True)

@@ -38,13 +38,16 @@ def command(
     from embinit.cli.console import console, print_json, working
     from embinit.experiments.runs.collect import collect, take
     from embinit.format import plural
-    from embinit.reports.results_file import read_compact
+    from embinit.reports.results_reader import read_compact
 
     small = [source for source in sources if source.suffix == ".json"]
     found = []
     if small:
         with working("reading results"):
-            found.append(take((one for source in small for one in read_compact(source).results.values()), runs))
+            files = [read_compact(source) for source in small]
+            for message in (message for file in files for message in file.damaged):
+                console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
+            found.append(take((result for file in files for result in file.results.values()), runs))
     for source in sources:
         if source not in small:
             with working(f"collecting {source}"):

@@ -23,9 +23,9 @@ _SECONDS_BETWEEN_LINES = 10
 
 def console(*, err: bool = False) -> Console:
     """Return a console on stdout, or on stderr for what is not the answer."""
-    from rich.console import Console
+    from embinit.cli.terminal import Terminal
 
-    return Console(stderr=err, highlight=False, emoji=False, soft_wrap=False)
+    return Terminal(stderr=err, highlight=False, emoji=False, soft_wrap=False)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from embinit.cli.console import table
 from embinit.format import number
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from embinit.experiments.experiment import Axes, Experiment
+    from embinit.experiments.measured import Measured
     from embinit.experiments.runs.result import Result
     from embinit.experiments.status import StatusLine
 
@@ -86,7 +87,7 @@ def results_table(experiment: Experiment, results: dict[str, Result]) -> Table:
     return made
 
 
-def measured_table(content: dict[str, Any]) -> Table:
+def measured_table(content: Measured) -> Table:
     """Return the measures of an experiment that trains nothing."""
     from rich.text import Text
 

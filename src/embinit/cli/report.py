@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,18 +126,19 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
     """Return the report, and what writes its small file."""
     from dataclasses import replace
 
-    from embinit.cli.console import console
     from embinit.errors import EmbinitError
     from embinit.experiments.inputs.outline import read_experiment
-    from embinit.experiments.measurements import read_measured
+    from embinit.experiments.measured import read_measured
     from embinit.experiments.runs.store import results_of
     from embinit.reports.analysis.measurements import summarize_measured
     from embinit.reports.analysis.sample_texts import data_notes, texts_in
-    from embinit.reports.results_file import read_compact, write_compact, write_measured
+    from embinit.reports.results_file import write_compact, write_measured
+    from embinit.reports.results_reader import read_compact
     from embinit.reports.summarize import summarize
 
     if file.suffix == ".json":
         kept = read_compact(file)
+        _warn(kept.damaged)
 
         def refuse(path: Path) -> None:
             raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
@@ -151,8 +152,7 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
             experiment, measured, path, shown
         )
     results = results_of(experiment, runs)
-    for message in results.damaged:
-        console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
+    _warn(results.damaged)
     prepared = where.work / "prepared"
     summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
     notes = data_notes((result.spec for result in results.values()), prepared)
@@ -180,6 +180,14 @@ def _refuse_table_options(file: Path, baseline: str | None, lower: bool) -> None
     if baseline is not None or lower:
         name = "--baseline" if baseline is not None else "--lower-is-better"
         raise EmbinitError(f"{name} is for a CSV of scores; {file} is not one, and an experiment's TOML says it itself")
+
+
+def _warn(damaged: Sequence[str]) -> None:
+    """Name the damaged runs that the report leaves out."""
+    from embinit.cli.console import console
+
+    for message in damaged:
+        console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
 
 
 def _shown(file: Path) -> str:
@@ -212,13 +220,15 @@ def _formats(form: str | None, out: Path | None) -> list[str]:
 def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]:
     """Return where each format goes: the file that was named, or one beside the others in a folder."""
     from embinit.errors import EmbinitError
+    from embinit.files import component
 
     folder = out or Path("reports")
     if out is not None and out.suffix and not out.is_dir():
         if len(formats) > 1:
             raise EmbinitError(f"{out} is one file, but {len(formats)} formats are asked for; give a folder")
         return {formats[0]: out}
-    return {form: folder / f"{name}{_ENDINGS[form]}" for form in formats}
+    stem = component(name, "the name of the experiment")
+    return {form: folder / f"{stem}{_ENDINGS[form]}" for form in formats}
 
 
 def _write(summary: Summary, keep: Callable[[Path], None], targets: dict[str, Path]) -> list[Path]:

@@ -269,7 +269,7 @@ def _measure(drafts: list[Draft], resolved: Resolved, runs: Path, where: Places)
 def _say_measured(written: list[Path]) -> None:
     from embinit.cli.console import console
     from embinit.cli.listing import measured_table
-    from embinit.experiments.measurements import read_measured
+    from embinit.experiments.measured import read_measured
 
     screen = console()
     for path in written:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from embinit.files import replacing
-from embinit.format import plural
-from embinit.html import is_printable
+from embinit.format import plural, printable
 from embinit.text.markers import scheme_of
 from embinit.types import Aligned
 
@@ -146,7 +145,7 @@ def _found_in_other_case(token: str, aligned: Aligned) -> bool:
 
 def _shown(token: str) -> str:
     """Return a token for a terminal or a page, without characters that control it."""
-    text = "".join(char if is_printable(char) else "\ufffd" for char in _one_line(token))
+    text = printable(_one_line(token))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

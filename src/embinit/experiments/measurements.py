@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from embinit.files import replacing
 from embinit.hosts import host
 from embinit.positions import sinusoidal
 from embinit.recipes.recipe import recipe
-from embinit.records import read_json
 from embinit.seeds import stream
 from embinit.types import Host
 
@@ -55,31 +54,6 @@ def measure(draft: Draft, experiment: Experiment, resolved: Resolved, runs: Path
     with replacing(path) as out:
         out.write(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     return path
-
-
-class _MeasuredBlock(TypedDict):
-    name: str
-    paper: list[str]
-    sources: dict[str, str]
-    task: str
-    missing: str
-    rows: list[dict[str, Any]]
-
-
-class _MeasuredFile(TypedDict):
-    name: str
-    kind: str
-    title: str
-    blocks: list[_MeasuredBlock]
-
-
-def read_measured(runs: Path, name: str) -> dict[str, Any] | None:
-    """Return the measures of an experiment; None if there are none yet."""
-    path = runs / "measured" / f"{name}.json"
-    if not path.is_file():
-        return None
-    content: dict[str, Any] = read_json(path, _MeasuredFile, f"run {name} again")
-    return content
 
 
 def _task(block: Block) -> str:

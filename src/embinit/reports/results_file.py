@@ -1,4 +1,4 @@
-"""An experiment with its results as one small JSON file, to be committed; and back, into the same report.
+"""Write an experiment with its results as one small JSON file, to be committed; `results_reader` reads it back.
 
 Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, for sweeps without their
 histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one; those of a row
@@ -8,40 +8,19 @@ tell their settings by what differs from its first.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from embinit.errors import EmbinitError
-from embinit.experiments.experiment import Axes, Baseline, Block, Experiment, Planned, implied_target
+from embinit.experiments.experiment import Axes, Block, Experiment, Planned, implied_target
+from embinit.experiments.measured import Measured
 from embinit.experiments.runs import length_buckets
-from embinit.experiments.runs.result import Result, RunInfo
-from embinit.experiments.spec import Spec, from_json
+from embinit.experiments.runs.result import Result
+from embinit.experiments.spec import Spec
 from embinit.files import replacing
-from embinit.reports.analysis.measurements import summarize_measured
 from embinit.reports.analysis.rows import DIGITS, Results, finished, grouped
-from embinit.reports.model import Summary
-from embinit.reports.summarize import summarize
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Compact:
-    """What a file holds."""
-
-    experiment: Experiment
-    results: dict[str, Result]
-    #: what was measured, where the experiment trains nothing
-    measured: dict[str, Any] | None = None
-    #: the experiment's TOML
-    file: str = ""
-
-    def summary(self) -> Summary:
-        """Return the report."""
-        if self.experiment.kind != "training":
-            return summarize_measured(self.experiment, self.measured, self.file)
-        return summarize(self.experiment, self.results, shown={}, file=self.file)
 
 
 def write_compact(experiment: Experiment, results: Results, path: Path, file: str = "") -> None:
@@ -53,7 +32,7 @@ def write_compact(experiment: Experiment, results: Results, path: Path, file: st
         out.write(_written(_content(experiment, results, file)).encode())
 
 
-def write_measured(experiment: Experiment, measured: dict[str, Any] | None, path: Path, file: str = "") -> None:
+def write_measured(experiment: Experiment, measured: Measured | None, path: Path, file: str = "") -> None:
     """Write an experiment that trains nothing, and what was measured; histograms stay behind."""
     blocks = [_head(block, experiment) for block in experiment.blocks]
     head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
@@ -74,23 +53,6 @@ def _without_histograms(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_histograms(inner) for key, inner in value.items() if key != "histogram"}
     return [_without_histograms(inner) for inner in value] if isinstance(value, list) else value
-
-
-def read_compact(path: Path) -> Compact:
-    """Return the experiment and results of a file that `write_compact` wrote."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        if not isinstance(content, dict) or content.get("embinit results") != FORMAT:
-            raise EmbinitError(f"{path} holds no results of an experiment, or of another version of the format")
-        return _read(content)
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise EmbinitError(f"{path} is damaged: {type(error).__name__} {error}") from None
-    except ValueError as error:
-        if isinstance(error, EmbinitError):
-            raise
-        raise EmbinitError(f"{path} is no JSON: {error}") from None
 
 
 def _content(experiment: Experiment, results: Results, file: str) -> dict[str, Any]:
@@ -187,74 +149,6 @@ def _changes(base: Any, value: Any, place: str = "") -> dict[str, Any]:
             found |= _changes(base[key], value[key], f"{place}/{key}" if place else key)
         return found
     return {} if base == value else {place: value}
-
-
-def _changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(json.dumps(base))
-    for place, value in changes.items():
-        if not place:
-            return dict(value)
-        *parents, last = place.split("/")
-        inner = made
-        for name in parents:
-            inner = inner[name]
-        inner[last] = value
-    return made
-
-
-def _read(content: dict[str, Any]) -> Compact:
-    blocks, results = [], {}
-    names = [one["name"] for one in content["blocks"]]
-    for one in content["blocks"]:
-        runs: list[Planned] = []
-        for line in one["runs"]:
-            # A run that is like an earlier one has its axes, and is told by what differs from it.
-            first = runs[line["like"]] if "like" in line else None
-            spec = from_json(_changed(one["base"] if first is None else first.spec.as_json(), line["spec"]))
-            axes = (
-                tuple((str(axis), str(value)) for axis, value in line["axes"].items()) if first is None else first.axes
-            )
-            runs.append(Planned(spec, axes))
-            if "scores" in line:
-                results[spec.key] = _read_result(spec, line, content)
-        blocks.append(
-            Block(
-                name=one["name"],
-                runs=tuple(runs),
-                score=one["score"],
-                split=one["split"],
-                paper=tuple(one["paper"]),
-                sources=tuple((name, about) for name, about in one["sources"]),
-                missing=one["missing"],
-                sweep=one["sweep"],
-                candidate=tuple((axis, value) for axis, value in one.get("candidate", ())),
-                chooses_for=one.get("chooses_for", implied_target(one["name"], names)),
-            )
-        )
-    head = content["experiment"]
-    against = tuple(
-        Baseline(one["recipe"], tuple((axis, value) for axis, value in one["at"])) for one in head.get("against", ())
-    )
-    asked = Experiment(**{**head, "notes": tuple(head["notes"]), "against": against, "blocks": tuple(blocks)})
-    return Compact(asked, results, content.get("measured"), content["file"])
-
-
-def _read_result(spec: Spec, line: dict[str, Any], content: dict[str, Any]) -> Result:
-    columns = line["history"]
-    epochs = max((len(column) for column in columns.values()), default=0)
-    maker = content["makers"][line["maker"]]
-    return Result(
-        spec=spec,
-        history=[{name: column[epoch] for name, column in columns.items()} for epoch in range(epochs)],
-        best_epoch=line["best_epoch"],
-        diverged=line.get("diverged", False),
-        scores=line["scores"],
-        signatures=content["signatures"][line["signatures"]],
-        matrices=line.get("matrices", {}),
-        outputs={},
-        run=cast(RunInfo, {**maker, **{key: line[key] for key in ("seconds", "members", "finished")}}),
-        lengths=length_buckets.from_json(line.get("lengths", {})),
-    )
 
 
 def _written(content: dict[str, Any]) -> str:

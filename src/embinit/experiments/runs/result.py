@@ -92,7 +92,7 @@ class _ScoresFile(TypedDict):
 
 
 #: split -> score -> [low, high, sentences, score]
-_LENGTHS = dict[str, dict[str, list[tuple[int, int | None, int, float]]]]
+LENGTHS = dict[str, dict[str, list[tuple[int, int | None, int, float]]]]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def read_result(path: Path) -> Result:
     scores: dict[str, Any] = content("scores.json", _ScoresFile)
     by_length = scores.get("lengths", {})
     try:
-        lengths = length_buckets.from_json(typed(by_length, _LENGTHS))
+        lengths = length_buckets.from_json(typed(by_length, LENGTHS))
     except Damaged as error:
         raise Damaged(f"{path / 'scores.json'} is damaged: lengths: {error}; {_REMEDY}") from None
     if not (path / "spec.json").is_file():
@@ -180,19 +180,21 @@ def read_result(path: Path) -> Result:
         run=content("run.json", RunInfo),
         lengths=lengths,
     )
-    problem = _contradiction(result)
+    problem = contradiction(result)
     if problem:
         raise Damaged(f"{path} is damaged: {problem}; {_REMEDY}")
     return result
 
 
-def _contradiction(result: Result) -> str:
+def contradiction(result: Result) -> str:
     """Return a sentence if the files of a run contradict each other; empty if they agree."""
     if not 0 <= result.best_epoch <= len(result.history):
         return f"best_epoch is {result.best_epoch}, and history.json has {len(result.history)} epochs"
     if result.matrices.keys() - dict(result.spec.sides).keys():
         return f"matrices.json has {', '.join(result.matrices)}, and the spec has {', '.join(dict(result.spec.sides))}"
     for side, facts in result.matrices.items():
+        if facts["dim"] < 1 or facts["rows"] < 0 or facts["std"] < 0:
+            return f"the matrix of {side} has {facts['rows']} rows of {facts['dim']} numbers and σ = {facts['std']}"
         histogram = facts.get("histogram")
         if histogram is not None and len(histogram["edges"]) != len(histogram["counts"]) + 1:
             return f"the histogram of {side} has {len(histogram['counts'])} counts and {len(histogram['edges'])} edges"

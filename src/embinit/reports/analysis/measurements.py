@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics as plain
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
 from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.diagnosis.wording import fraction
 from embinit.experiments.experiment import Block, Experiment
+from embinit.experiments.measured import AnalogyRow, DistributionRow, Measured, MeasuredMatrix, VerdictRow
 from embinit.format import NONE, compact, fixed, listed, plural, share, signed
 from embinit.reports import metrics
 from embinit.reports.analysis import published
@@ -43,22 +44,18 @@ VERDICT_HEADER = (
 
 
 def summarize_measured(
-    experiment: Experiment, measured: dict[str, Any] | None, file: str = "", options: Sequence[str] = ()
+    experiment: Experiment, measured: Measured | None, file: str = "", options: Sequence[str] = ()
 ) -> Summary:
     """Return the report of an experiment that trains nothing, from what `embinit run` measured; None: nothing yet."""
-    found = {block["name"]: block for block in (measured or {}).get("blocks", [])}
-    parts = tuple(
-        _part(block, experiment.kind, found.get(block.name, {}).get("rows", [])) for block in experiment.blocks
-    )
+    rows = {block["name"]: block["rows"] for block in (measured["blocks"] if measured is not None else [])}
+    parts = tuple(_part(block, experiment.kind, rows.get(block.name, [])) for block in experiment.blocks)
     file = file or f"experiments/{experiment.name}.toml"
     told = [part for part in parts if part.measured is not None] or list(parts)
     answers = [part.answer if len(told) == 1 else f"{part.name}: {part.answer}" for part in told]
-    if experiment.kind == "verdict" and len(told) > 1 and found:
-        answers = [_counted(found.values())]
-    elif experiment.kind == "distribution" and len(told) > 1 and found:
-        answers = [
-            _agreement([_agreeing(block, found.get(block.name, {}).get("rows", [])) for block in experiment.blocks])
-        ]
+    if experiment.kind == "verdict" and len(told) > 1 and rows:
+        answers = [_counted(rows.values())]
+    elif experiment.kind == "distribution" and len(told) > 1 and rows:
+        answers = [_agreement([_agreeing(block, rows.get(block.name, [])) for block in experiment.blocks])]
     return Summary(
         name=experiment.name,
         title=experiment.title,
@@ -76,7 +73,7 @@ def summarize_measured(
     )
 
 
-def _part(block: Block, kind: str, rows: Sequence[dict[str, Any]]) -> Part:
+def _part(block: Block, kind: str, rows: Sequence[Any]) -> Part:
     measured = None
     missing = block.missing if not rows else ""
     answer = f"not run: {missing}" if missing else "nothing has been measured yet"
@@ -107,7 +104,7 @@ def _part(block: Block, kind: str, rows: Sequence[dict[str, Any]]) -> Part:
     )
 
 
-def _distributions(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
+def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table, str]:
     header = (
         "matrix",
         "rows × dim",
@@ -124,11 +121,11 @@ def _distributions(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[Table,
     return Table("Embedding matrices", header, lines), _agreement([_agreeing(block, rows)])
 
 
-def _matrices(block: Block, rows: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any] | None]]:
+def _matrices(block: Block, rows: Sequence[DistributionRow]) -> list[tuple[str, MeasuredMatrix, dict[str, Any] | None]]:
     """Return each matrix of a block: its name, its numbers, and what the paper prints for it."""
     made = []
     for row in rows:
-        axes = tuple(row.get("axes", {}).items())
+        axes = tuple(row["axes"].items())
         label = " · ".join(metrics.setting(axis, value) for axis, value in axes)
         sides = row["sides"].items() if "sides" in row else [("positions", row["positions"])]
         for side, fact in sides:
@@ -137,7 +134,7 @@ def _matrices(block: Block, rows: Sequence[dict[str, Any]]) -> list[tuple[str, d
     return made
 
 
-def _agreeing(block: Block, rows: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
+def _agreeing(block: Block, rows: Sequence[DistributionRow]) -> tuple[int, int, int]:
     """Return how many matrices have the paper's σ, how many it prints, and how many there are."""
     found = _matrices(block, rows)
     known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in found if printed is not None]
@@ -151,17 +148,17 @@ def _agreement(counts: Sequence[tuple[int, int, int]]) -> str:
     return f"σ agrees with the paper's, to 3 % or as printed, in {agree} of {plural(known, 'matrix', 'matrices')}"
 
 
-def _distribution(name: str, fact: dict[str, Any], printed: dict[str, Any] | None) -> tuple[Cell, ...]:
-    scaled, found = fact.get("scaled") or {}, (fact.get("coverage") or {}).get("types")
+def _distribution(name: str, fact: MeasuredMatrix, printed: dict[str, Any] | None) -> tuple[Cell, ...]:
+    scaled, coverage = fact.get("scaled") or {}, fact.get("coverage")
     theirs = [NONE] * 2
     if printed is not None:
         theirs = [f"{compact(printed['min'])}, {compact(printed['max'])}", compact(printed["std"])]
     texts = [
         name,
         f"{fact['rows']:,} × {fact['dim']}",
-        *(compact(fact[key]) for key in ("min", "max", "mean", "std")),
+        *(compact(number) for number in (fact["min"], fact["max"], fact["mean"], fact["std"])),
         compact(scaled.get("std")),
-        share(found),
+        share(coverage["types"] if coverage else None),
         *theirs,
     ]
     return tuple(Cell(text) for text in texts)
@@ -179,7 +176,7 @@ def _agrees(ours: float, printed: float) -> bool:
     return abs(ours - printed) <= max(_SHARE * abs(printed), 0.5 * 0.1**decimals)
 
 
-def _analogies(rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
+def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, str]:
     header = ("embedding", "right", "of", "accuracy, %", "paper, %", "ours − paper")
     lines = []
     for row in rows:
@@ -203,7 +200,7 @@ def _analogies(rows: Sequence[dict[str, Any]]) -> tuple[Table, str]:
     ), f"analogies that stay right once positions are added: {', '.join(said)}"
 
 
-def _verdicts(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, str]:
+def _verdicts(rows: Sequence[VerdictRow]) -> tuple[Table, str]:
     """Return what is advised by the lines that the verdict draws now, from the numbers that were measured."""
     lines, said = [], []
     for row in rows:
@@ -236,8 +233,8 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
     return tuple(Cell(text) for text in texts)
 
 
-def _counted(blocks: Iterable[Mapping[str, Any]]) -> str:
+def _counted(blocks: Iterable[Sequence[VerdictRow]]) -> str:
     """Return how often each advice was given."""
-    given = Counter(verdict(basis_of(row["basis"])).summary for block in blocks for row in block["rows"])
+    given = Counter(verdict(basis_of(row["basis"])).summary for rows in blocks for row in rows)
     advised = listed([f"{advice!r} for {count}" for advice, count in given.most_common()])
     return f"of {plural(sum(given.values()), 'matrix', 'matrices')} it advises {advised}"

@@ -9,7 +9,7 @@ from embinit.diagnosis.basis import basis_of
 from embinit.experiments.experiment import Block
 from embinit.reports.analysis.curves import ratio
 from embinit.reports.analysis.rows import Results, finished, grouped
-from embinit.reports.results_file import Compact
+from embinit.reports.results_reader import Compact
 from embinit.types import xavier_std
 
 
@@ -41,7 +41,7 @@ def _raw(compacts: Sequence[Compact]) -> dict[str, tuple[str, float]]:
     found = {}
     for one in compacts:
         if one.experiment.kind == "verdict":
-            for block in (one.measured or {}).get("blocks", []):
+            for block in one.measured["blocks"] if one.measured else ():
                 for row in block["rows"]:
                     absorbed = basis_of(row["basis"]).absorbed
                     if row["rows"] and absorbed is not None:
