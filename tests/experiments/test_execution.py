@@ -299,7 +299,28 @@ def test_a_checkpoint_that_cannot_be_read_is_said_and_the_group_begins_anew(
             heard.append(text)
 
     assert len(execute(jobs, tmp_path, members=2, watch=Listening()).written) == 4
-    assert any("is damaged" in text and text.endswith("the group begins anew") for text in heard)
+    assert any("is damaged" in text and "from the start" in text for text in heard)
+    assert contents(tmp_path) == contents(done)
+
+
+def test_after_a_damaged_checkpoint_a_group_goes_on_from_the_one_before(jobs: Path, done: Path, tmp_path: Path) -> None:
+    moments: list[Any] = []
+
+    class Counting(Heard):
+        def moment(self, group: Group, moment: Any) -> None:
+            moments.append(moment)
+
+    # With a checkpoint after each of its two epochs.
+    assert execute(jobs, tmp_path, members=4, every=0, watch=Counting(), stopping=lambda: len(moments) == 2).stopped
+    (state,) = tmp_path.glob(".checkpoints/*/state")
+    assert len(list(state.iterdir())) == 2
+    last = state / "checkpoint.safetensors"
+    content = bytearray(last.read_bytes())
+    content[-1] ^= 1
+    last.write_bytes(content)
+    heard = Heard()
+    assert len(execute(jobs, tmp_path, members=4, watch=heard).written) == 4
+    assert any("is damaged" in text and "the checkpoint before it" in text for text in heard.texts)
     assert contents(tmp_path) == contents(done)
 
 

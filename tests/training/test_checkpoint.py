@@ -27,7 +27,7 @@ from embinit.training.loop import Outcome, Stopped, train
 from .made import architecture, eventful, member, same, settings
 
 ROOT = Path(__file__).parents[2]
-NAME = "checkpoint.safetensors"
+NAME, EARLIER = "checkpoint.safetensors", "earlier.safetensors"
 
 
 def after(moments: int) -> Callable[[], bool]:
@@ -207,7 +207,7 @@ def test_a_short_training_writes_none(sorting: Prepared, tmp_path: Path) -> None
 
 def test_it_is_a_plain_safetensors_file(sorting: Prepared, tmp_path: Path) -> None:
     classified(sorting, checkpoint=tmp_path, every=0)
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, EARLIER]
     entries = header(tmp_path / NAME)
     facts = json.loads(entries.pop("__metadata__")["facts"])  # type: ignore[arg-type]
     assert facts["epoch"] == 3
@@ -308,6 +308,53 @@ def test_a_damaged_file_is_told_so(left: float | bytes, copying: Prepared, check
     with pytest.raises(EmbinitError, match=f"{tmp_path / NAME} is damaged .*; remove it to begin anew"):
         other(copying, "none", tmp_path)
     assert (tmp_path / NAME).read_bytes() == left
+
+
+@pytest.mark.parametrize("place", [4, 40, 150, 0.1, 0.5, 0.9, -1])
+def test_one_changed_bit_is_seen(place: float, copying: Prepared, checkpointed: Path, tmp_path: Path) -> None:
+    content = bytearray((checkpointed / NAME).read_bytes())
+    content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
+    (tmp_path / NAME).write_bytes(content)
+    with pytest.raises(checkpoint.Unusable):
+        other(copying, "none", tmp_path)
+
+
+def test_changed_facts_are_seen(copying: Prepared, checkpointed: Path, tmp_path: Path) -> None:
+    content = (checkpointed / NAME).read_bytes()
+    changed = content.replace(b'\\"best_epoch\\": 1', b'\\"best_epoch\\": 2', 1)
+    assert changed != content
+    (tmp_path / NAME).write_bytes(changed)
+    with pytest.raises(checkpoint.Unusable):
+        other(copying, "none", tmp_path)
+
+
+def test_the_checkpoint_before_a_damaged_one_gives_the_same_bits(
+    copying: Prepared, undisturbed: Outcome, tmp_path: Path
+) -> None:
+    with pytest.raises(Stopped):
+        eventful(copying, checkpoint=tmp_path, every=0, stopping=after(2))
+    last = tmp_path / NAME
+    last.write_bytes(last.read_bytes()[:-9])
+    with pytest.raises(checkpoint.Unusable):
+        eventful(copying, checkpoint=tmp_path)
+    assert checkpoint.discard(tmp_path)
+    epochs: set[int] = set()
+    assert same(eventful(copying, checkpoint=tmp_path, progress=lambda moment: epochs.add(moment.epoch)), undisturbed)
+    assert min(epochs) > 1
+    checkpoint.discard(tmp_path)
+    assert not checkpoint.discard(tmp_path)
+    assert checkpoint.load(tmp_path) is None
+
+
+def test_no_more_than_two_checkpoints_are_kept(tmp_path: Path) -> None:
+    for number in range(4):
+        checkpoint.save(tmp_path, {"a": torch.ones(3)}, {"number": number})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, EARLIER]
+    for number in (3, 2):
+        found = checkpoint.load(tmp_path)
+        assert found is not None
+        assert found[1] == {"number": number}
+        checkpoint.discard(tmp_path)
 
 
 # ---------------------------------------------------------------- writes that fail

@@ -294,9 +294,7 @@ class _Run:
             return
         tensors, facts = found
         if facts.get("identity") != self._identity:
-            raise checkpoints.Unusable(
-                f"{folder} has a checkpoint of other members or settings; remove it to begin anew"
-            )
+            raise checkpoints.Unusable(f"{folder} has a checkpoint of other members or settings")
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
         self.outcome = [TrainedMember(**one) for one in facts["members"]]
         for lane in self.lanes:

@@ -13,6 +13,7 @@ from embinit.prepared.folder import Prepared
 from embinit.training.options import Training
 
 if TYPE_CHECKING:
+    from embinit.training.checkpoint import Unusable
     from embinit.training.loop import Moment, Outcome
 
 
@@ -60,17 +61,24 @@ def train_members(
 
 
 def stopped() -> type[Exception]:
-    """Return what training raises when it was asked to stop, and has."""
+    """Return the exception that training raises after it was asked to stop."""
     from embinit.training.loop import Stopped
 
     return Stopped
 
 
-def unusable() -> type[Exception]:
-    """Return what training raises where it cannot go on from a checkpoint."""
+def unusable() -> type[Unusable]:
+    """Return the exception that training raises if it cannot go on from its checkpoint."""
     from embinit.training.checkpoint import Unusable
 
     return Unusable
+
+
+def discard_checkpoint(folder: Path) -> bool:
+    """Remove a group's last checkpoint; return whether the one before it is in its place now."""
+    from embinit.training.checkpoint import discard
+
+    return discard(folder)
 
 
 def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[list[str]]]:

@@ -16,7 +16,7 @@ from embinit.errors import EmbinitError
 from embinit.experiments.execution import checkpoints
 from embinit.experiments.execution.groups import results_of_group
 from embinit.experiments.execution.locks import Lock, locked
-from embinit.experiments.execution.members import stopped, unusable
+from embinit.experiments.execution.members import discard_checkpoint, stopped, unusable
 from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.jobs import Group
 from embinit.experiments.runs.store import is_done
@@ -73,8 +73,9 @@ class Work:
             self.summary.stopped = True
             return False
         except unusable() as error:
-            self.watch.said(f"{error}: the group begins anew")
-            shutil.rmtree(folder / "state")
+            earlier = discard_checkpoint(folder / "state")
+            how = "goes on from the checkpoint before it" if earlier else "begins again from the start"
+            self.watch.said(f"{error.problem}; the group {how}")
             return self._made(group, folder, lock)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
