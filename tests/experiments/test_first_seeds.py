@@ -74,7 +74,7 @@ def test_the_command_lists_only_first_seeds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     assert content["runs"] == content["estimate"]["runs"] == 5
-    assert [len(line["keys"]) for line in content["lines"]] == [1] * 6
+    assert [line["runs"] for line in content["lines"]] == [1] * 6
     assert "needs far.txt" in content["lines"][-1]["missing"]
     # of eleven runs two stand in two blocks
     assert json.loads(command("run", file, "--dry-run", "--json", *where).stdout)["runs"] == 9

@@ -258,7 +258,7 @@ def test_sentences_a_second_are_those_of_all_members(copying: Prepared) -> None:
     ("changes", "sentence"),
     [
         ({"vocabularies": (5, 5)}, "with vocabularies of"),
-        ({"length": 5}, "the model's length is 5"),
+        ({"length": 5}, "model.length is 5; set it to 7"),
     ],
 )
 def test_a_model_that_does_not_fit_the_task_is_told_so(
