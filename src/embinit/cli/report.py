@@ -127,7 +127,6 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
     from dataclasses import replace
 
     from embinit.errors import EmbinitError
-    from embinit.experiments.inputs.outline import read_experiment
     from embinit.experiments.measured import read_measured
     from embinit.experiments.runs.store import results_of
     from embinit.reports.analysis.measurements import summarize_measured
@@ -144,7 +143,7 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
             raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
 
         return kept.summary(), refuse
-    experiment = read_experiment(file, where)
+    experiment = planning.experiment_of(file, where)
     shown = _shown(file)
     if experiment.kind != "training":
         measured = read_measured(runs, experiment.name)

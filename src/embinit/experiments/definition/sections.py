@@ -94,7 +94,7 @@ def _source(name: str, content: dict[str, Any], problems: Problems) -> SourceSet
             problems.add(f"{where}.dim", f"{source.dim}, but glove.dim is {made.dim}")
         for text in made.texts if made is not None else ():
             data, colon, _ = text.partition(":")
-            if not colon or data not in (*known_tasks(), "captions"):
+            if colon and data not in (*known_tasks(), "captions"):  # without a colon it is a file
                 near = closest(data, [*known_tasks(), "captions"])
                 problems.add(f"{where}.glove.texts", f"{text!r} is no DATA SET:LANGUAGE{near}")
     return source

@@ -64,7 +64,7 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class GloveSettings:
-    """`glove = {...}` of a source: what `embinit glove` takes; `texts` are `captions:de` or `DATA SET:LANGUAGE`."""
+    """`glove = {...}` of a source: what `embinit glove` takes; `texts` are files, `captions:de` or `DATA SET:LANGUAGE`."""
 
     texts: tuple[str, ...]
     tokenizer: str = "whitespace"
