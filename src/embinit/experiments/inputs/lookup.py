@@ -37,7 +37,7 @@ def _nearest(places: Sequence[Path]) -> str:
     beside: list[tuple[str, Path]] = []
     for place in places:
         folder, name = _first_missing(place)
-        beside += [(name, path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+        beside += [(name, inner) for inner in sorted(folder.iterdir()) if not inner.name.startswith(".")]
     scored = [(_similarity(name, path.name), path) for name, path in beside]
     ratio, nearest = max(scored, key=lambda one: one[0], default=(0.0, Path()))
     if ratio >= _CLOSE:
@@ -45,8 +45,8 @@ def _nearest(places: Sequence[Path]) -> str:
     first = _first_missing(places[0])[0]
     names = [path.name for _, path in beside if path.parent == first]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    folder = "this folder" if first == Path() else str(first)
-    return f"; {folder} holds {', '.join(names[:_LISTED])}{more}" if names else ""
+    shown = "this folder" if first == Path() else str(first)
+    return f"; {shown} holds {', '.join(names[:_LISTED])}{more}" if names else ""
 
 
 def _similarity(one: str, other: str) -> float:
