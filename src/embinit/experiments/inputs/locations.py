@@ -10,7 +10,7 @@ from pathlib import Path
 from embinit.corpora.tasks import data_folder
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import Draft, DraftBlock
-from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
+from embinit.experiments.definition.settings import SourceSettings, TaskSettings
 from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
@@ -115,7 +115,7 @@ def _data_missing(task: TaskSettings, where: Places) -> str:
 
 def _source_missing(source: SourceSettings, where: Places, beside: Path) -> str:
     if source.glove is not None:
-        made = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
+        made = source.glove
         names = [text.partition(":")[0] for text in made.texts]
         whys = [_data_missing(TaskSettings(name), where) for name in names if name not in _GENERATED]
         return next((f"{why}, to train {source.name} on" for why in whys if why), "")
