@@ -7,9 +7,9 @@ from typing import Any
 
 from embinit.corpora.tasks import tasks as known_tasks
 from embinit.errors import EmbinitError, closest
+from embinit.experiments.definition.architectures import Values, architecture, recorded, shared_dim, stated_dim
 from embinit.experiments.definition.draft import (
     FILE_SIDES,
-    Draft,
     DraftBlock,
     DraftRun,
     DraftSide,
@@ -31,10 +31,15 @@ from embinit.experiments.definition.grid import (
 )
 from embinit.experiments.definition.problems import Checked, Problems, block_place
 from embinit.experiments.definition.sections import Tables
-from embinit.experiments.definition.settings import GENERATED, RunSettings, SettingsTable, TaskSettings
+from embinit.experiments.definition.settings import (
+    GENERATED,
+    SIDES,
+    RunSettings,
+    SettingsTable,
+    SideSettings,
+    TaskSettings,
+)
 from embinit.experiments.experiment import Axes, implied_target
-from embinit.experiments.spec import LATER
-from embinit.models.architecture import Architecture
 from embinit.recipes.recipe import Recipe
 from embinit.training.options import Training
 
@@ -44,8 +49,6 @@ _RATES = {"translation": 2e-4, "classification": 1e-4}
 #: positions that they are drawn from.
 _ANALOGY = ("questions", "draws", "length")
 _DECIDED = ("task", "vocabularies", "classes")
-
-Values = tuple[tuple[str, Any], ...]
 
 
 def read_blocks(checked: Checked[ExperimentFile], tables: Tables, problems: Problems) -> tuple[DraftBlock, ...]:
@@ -120,6 +123,7 @@ class _BlockReader:
             f"{self._where}, grid",
             self._problems,
         )
+        self._left_out |= {f"grid.{key}" for key in flat(_given(table.grid)) if key not in grid}
         chosen = assignments(defaults, self._own, grid, self._where, self._problems)
         runs = tuple(run for assignment in chosen if (run := self._run(assignment)) is not None)
         if table.sweep and table.sweep not in grid and not self._is_left_out(f"grid.{table.sweep}"):
@@ -188,7 +192,9 @@ class _BlockReader:
         values = chosen.values
         task = self._task(values.get("task"))
         if task is None:
-            self._side(chosen, "encoder")  # its recipe and source may be wrong as well
+            for side in SIDES:  # their names may be wrong as well
+                self._recipe(chosen, side)
+                self._source(chosen, side)
             return None
         self._check_settings_apply(chosen, tuple(FILE_SIDES[side] for side in sides_of(task)))
         sides = [(side, self._side(chosen, FILE_SIDES[side])) for side in sides_of(task)]
@@ -223,22 +229,29 @@ class _BlockReader:
                 self._problems.add(self._where, f"{name} does nothing beside {others}")
 
     def _side(self, chosen: Assignment, side: str) -> DraftSide | None:
-        text, source = chosen.on(side, "recipe") or "xavier", chosen.on(side, "source") or ""
-        recipe = None if text in self._tables.wrong else self._recipe(text, chosen, side)
-        if source in self._tables.wrong:
+        recipe, source = self._recipe(chosen, side), self._source(chosen, side)
+        if recipe is None or source is None:
             return None
-        if source and source not in self._tables.sources:
-            near = closest(source, self._tables.sources)
-            self._problems.add(f"{self._where}, source", f"unknown source {source!r}{near}")
-            return None
-        if recipe is not None and needs_source(recipe) and not source:
+        if needs_source(recipe) and not source:
             if not self._is_left_out("source") and not self._is_left_out(f"{side}.source"):
-                message = f"the recipe {text!r} needs a source for the {side}, and there is none"
-                self._problems.add(self._where, message)
+                name = chosen.on(side, "recipe")
+                self._problems.add(self._where, f"the recipe {name!r} needs a source for the {side}, and there is none")
             return None
-        return None if recipe is None else DraftSide(source, recipe)
+        return DraftSide(source, recipe)
 
-    def _recipe(self, text: str, chosen: Assignment, side: str) -> Recipe | None:
+    def _source(self, chosen: Assignment, side: str) -> str | None:
+        """Return the name of a side's source, empty if none is named; None if there is no such source."""
+        name = chosen.on(side, "source") or ""
+        if name and name not in self._tables.sources and name not in self._tables.wrong:
+            near = closest(name, self._tables.sources)
+            self._problems.add(f"{self._where}, source", f"unknown source {name!r}{near}")
+        return name if not name or (name in self._tables.sources and name not in self._tables.wrong) else None
+
+    def _recipe(self, chosen: Assignment, side: str) -> Recipe | None:
+        """Return the recipe of a side; None if there is no such recipe."""
+        text = chosen.on(side, "recipe") or SideSettings.model_fields["recipe"].default
+        if text in self._tables.wrong:
+            return None
         steps, fill = self._tables.recipes.get(text, (text, ""))
         values = dict(chosen.axes)
         absent = [name for name in places_in(steps) if name not in values]
@@ -270,57 +283,17 @@ class _BlockReader:
         except EmbinitError as error:
             self._problems.add(self._where, str(error))
             return None
-        decided = _DECIDED if dim is not None else (*_DECIDED, "dim")
+        unknown = () if dim is not None else ("dim",) if "heads" in model else ("dim", "heads")
+        decided = (*_DECIDED, *unknown)
         return (
-            tuple(pair for pair in _recorded("model", vars(transformer)) if pair[0] not in decided),
-            _recorded("training", vars(training_options)),
+            tuple(pair for pair in recorded("model", vars(transformer)) if pair[0] not in decided),
+            recorded("training", vars(training_options)),
         )
 
 
 def _given(table: SettingsTable) -> dict[str, Any]:
     """Return the values of a table that the file gives."""
     return table.model_dump(exclude_unset=True)
-
-
-def _recorded(part: str, values: dict[str, Any]) -> Values:
-    """Return the values that a spec records, by name; a setting of LATER is left out at its value there."""
-    later = {name for name in values if f"{part}.{name}" in LATER and values[name] == LATER[f"{part}.{name}"]}
-    return tuple(sorted((name, value) for name, value in values.items() if name not in later))
-
-
-def architecture(
-    model: dict[str, Any], kind: str, dim: int | None, sizes: tuple[int, ...] | None = None
-) -> Architecture:
-    """Return the model that settings describe; unknown sizes are invented, to check the rest."""
-    vocabularies = sizes or ((8, 8) if kind == "translation" else (8,))
-    heads = int(model.get("heads", Architecture.heads))
-    invented = max(64, int(model.get("position_dims", 0))) * max(1, heads)
-    values = {**model, "dim": dim if dim is not None else invented}
-    return Architecture(task=kind, vocabularies=vocabularies, **values)  # type: ignore[arg-type]
-
-
-def shared_dim(sources: dict[str, int | None], stated: int | None) -> int | None:
-    """Return the dimension of a model and its sources, as far as it is known; an error if dimensions differ.
-
-    >>> shared_dim({"glove": 300, "bert": None}, None)
-    300
-    """
-    dims = {dim for dim in (*sources.values(), stated) if dim is not None}
-    if len(dims) > 1:
-        listed = ", ".join(f"{name} {dim}" for name, dim in sources.items() if dim is not None)
-        own = "" if stated is None else f", model.dim {stated}"
-        raise EmbinitError(f"the dimensions differ: {listed}{own}")
-    return next(iter(dims), None)
-
-
-def stated_dim(tables: Tables | Draft, name: str) -> int | None:
-    """Return a source's dimension if the file states it; `tables` has the file's sources."""
-    source = tables.sources.get(name)
-    if source is None:
-        return None
-    if source.glove is not None:
-        return source.glove.dim
-    return source.dim
 
 
 def _has_test(task: TaskSettings) -> bool:

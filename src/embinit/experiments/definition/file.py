@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, create_model
 
+from embinit.experiments.definition.paper import check_paper
 from embinit.experiments.definition.settings import (
     Fill,
     RunSettings,
@@ -107,7 +108,7 @@ class BlockSettings(RunSettings):
     #: name of the block that judges this block's best start on other seeds
     chooses_for: str = ""
     #: the paper's block: (table, task, embedding)
-    paper: Texts = ()
+    paper: Annotated[Texts, AfterValidator(check_paper)] = ()
     #: file of analogy questions, for `kind = "analogy"`
     questions: str = ""
     #: number of draws of positions, for `kind = "analogy"`

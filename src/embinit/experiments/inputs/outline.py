@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embinit.experiments.definition.blocks import stated_dim
+from embinit.experiments.definition.architectures import stated_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.definition.settings import SourceSettings

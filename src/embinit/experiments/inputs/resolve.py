@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable
-from embinit.experiments.definition.blocks import architecture, shared_dim
+from embinit.experiments.definition.architectures import architecture, shared_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.problems import Problems, listed
 from embinit.experiments.experiment import Block, Experiment, Planned

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.runs.result import Result, read_result
 from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import read_spec
+from embinit.models.architecture import Architecture, default_heads
 from embinit.records import Damaged
 
 
@@ -78,8 +80,15 @@ def _by_blank_spec(keys: list[str], runs: Path, damaged: list[str]) -> dict[str,
 
 
 def blank_keys(spec: Spec) -> list[str]:
-    """Return the keys of a run in a file that is read without its data: with the dimension, and without."""
-    return [spec.blank(dim).key for dim in (True, False)]
+    """Return the keys of a run in a file that is read without its data: with the dimension, and without.
+
+    If a file states neither the dimension nor the heads, its specs have the heads of most dimensions until it is known.
+    """
+    keys, model = [spec.blank(dim).key for dim in (True, False)], dict(spec.model)
+    if "dim" in model and model.get("heads") == default_heads(model["dim"]):
+        usual = tuple(sorted({**model, "heads": Architecture.heads}.items()))
+        keys.append(replace(spec, model=usual).blank(dim=False).key)
+    return keys
 
 
 def stored(runs: Path, damaged: list[str] | None = None) -> Iterator[tuple[Path, Spec]]:
