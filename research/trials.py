@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
-from embinit.experiments.definition.grid import shown
+from embinit.experiments.definition.grid import as_text
 from embinit.experiments.experiment import Block
 from embinit.experiments.spec import Side, Spec
 from embinit.format import plural
@@ -83,7 +83,7 @@ def start_of(recipe: str, rate: float) -> str:
     >>> start_of("pretrained", 1.0), start_of("pretrained", 0.1)
     ('pretrained', 'pretrained · rows at a tenth of the rate')
     """
-    return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', shown(rate))}"
+    return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', as_text(rate))}"
 
 
 def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:

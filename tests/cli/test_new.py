@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from embinit.cli import app
 from embinit.experiments.definition.reader import read_draft
-from embinit.experiments.starter import heads_for
+from embinit.models.architecture import default_heads
 
 GERMAN = [f"wort{i}" for i in range(30)]
 ENGLISH = [f"word{i}" for i in range(30)]
@@ -58,7 +58,7 @@ def test_the_file_runs_as_it_is_written(case: str, folder: Path) -> None:
     outcome = embinit("run", "my.toml", "--epochs", "1", "--workers", "1")
     assert len(outcome["written"]) == 9
     spec = json.loads((folder / "runs" / outcome["written"][0] / "spec.json").read_text("utf-8"))
-    assert (spec["model"]["dim"], spec["model"]["heads"], spec["task"]["name"]) == (20, heads_for(20), "my")
+    assert (spec["model"]["dim"], spec["model"]["heads"], spec["task"]["name"]) == (20, default_heads(20), "my")
     (part,) = embinit("report", "my.toml", "-o", "my.html")["parts"]
     assert len(part["rows"]) == 3
 
@@ -100,7 +100,7 @@ def test_validation_rows_beside_the_file_are_taken(folder: Path) -> None:
 def test_without_vectors_glove_is_trained_on_the_text(folder: Path) -> None:
     made = embinit("new", "my.toml", *TEXTS)
     draft = read_draft(folder / "my.toml")
-    assert {name: source.glove["texts"] for name, source in draft.sources.items() if source.glove} == {
+    assert {name: list(source.glove.texts) for name, source in draft.sources.items() if source.glove} == {
         "own-encoder": ["train.de"],
         "own-decoder": ["train.en"],
     }

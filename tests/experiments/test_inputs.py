@@ -125,7 +125,7 @@ def test_what_only_shows_with_the_vectors_is_said_at_once_too(tmp_path: Path) ->
     blocks = "".join(f'[[block]]\nname = "b{i}"\n{lines}\n' for i, lines in enumerate(SHOWS_LATER))
     with pytest.raises(EmbinitError) as raised:
         resolved(written(tmp_path, blocks), places(tmp_path))
-    assert str(raised.value).startswith("3 things are wrong:")
+    assert str(raised.value).startswith("3 mistakes:")
     for said in SHOWS_LATER.values():
         assert said in str(raised.value)
 

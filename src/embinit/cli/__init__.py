@@ -28,6 +28,7 @@ from embinit.cli import (
     recipes,
     report,
     run,
+    schema,
     status,
 )  # fmt: skip
 from embinit.errors import EmbinitError
@@ -82,7 +83,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 for module in (
     inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, new, run, status, report, clean, execute,
-    collect, demo,
+    collect, schema, demo,
 ):  # fmt: skip
     app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(_stoppable(module.command))
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]

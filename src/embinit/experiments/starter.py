@@ -17,6 +17,7 @@ from embinit.experiments.definition.draft import canonical
 from embinit.experiments.definition.settings import SIDES
 from embinit.experiments.inputs.lookup import not_found
 from embinit.hub import is_id
+from embinit.models.architecture import default_heads
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.sources.catalogue import is_name
 from embinit.text.tokenizers import tokenizer as tokenizer_of
@@ -38,7 +39,6 @@ _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 2_000, 10, 30
 _OWN_DIM = 128
 _LONGEST = 100
 _SEEDS = (1, 2, 3)
-_HEADS, _OTHER_HEADS = 8, 10
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Starter:
         axis = "grid.recipe" if not random else f"grid.{next(side for side in self.sides if side not in random)}.recipe"
         return [
             *lines,
-            f"model.heads = {heads_for(self.dim)}  # divides the {self.dim} dimensions of the vectors",
+            f"model.heads = {default_heads(self.dim)}  # divides the {self.dim} dimensions of the vectors",
             f"model.layers = {2 if small else 3}",
             f"training.epochs = {epochs}  # the best epoch on the validation rows counts",
             f"training.batch = {batch}",
@@ -188,17 +188,6 @@ class Starter:
             f"{axis} = {starts}  # random, the vectors as they are, and rescaled",
             f"grid.seed = {json.dumps(list(_SEEDS))}",
         ]
-
-
-def heads_for(dim: int) -> int:
-    """Return the largest divisor of a dimension up to 8, or 10 if 10 divides it and 8 does not.
-
-    >>> [heads_for(dim) for dim in (64, 300, 50, 25, 7)]
-    [8, 10, 10, 5, 7]
-    """
-    if dim % _HEADS and dim % _OTHER_HEADS == 0:
-        return _OTHER_HEADS
-    return next(heads for heads in range(_HEADS, 0, -1) if dim % heads == 0)
 
 
 def starter(

@@ -222,24 +222,32 @@ def read_recipe(spec: str, fill: str | None = None) -> Recipe:
     for key in table:
         if key not in ("steps", "fill", "about"):
             raise EmbinitError(f"{file}, {name}: unknown key {key!r}{closest(key, ('steps', 'fill', 'about'))}")
-    content_of_steps = table.get("steps")
-    if isinstance(content_of_steps, str):
-        steps = _parse_steps(content_of_steps)
-    elif isinstance(content_of_steps, list) and content_of_steps:
-        steps = tuple(step for part in content_of_steps for step in _parse_toml_steps(part, f"{file}, {name}"))
-    else:
+    if not isinstance(table.get("steps"), str | list) or not table["steps"]:
         raise EmbinitError(f"{file}, {name}: steps must be a text or a list")
+    try:
+        steps = _parse_steps(steps_text(table["steps"]))
+    except EmbinitError as error:
+        raise EmbinitError(f"{file}, {name}: {error}") from None
     return Recipe(name, steps, fill or table.get("fill", "target"))
 
 
-def _parse_toml_steps(part: Any, place: str) -> tuple[Step, ...]:
-    if isinstance(part, str):
-        return _parse_steps(part)
-    if isinstance(part, dict) and len(part) == 1:
-        ((name, values),) = part.items()
+def steps_text(steps: Any) -> Any:
+    """Return the steps of a TOML table as one text; a value that is neither a text nor a list comes back unchanged.
+
+    >>> steps_text(["pretrained", {"scale": {"ratio": 0.4}}])
+    'pretrained | scale ratio=0.4'
+    """
+    return " | ".join(map(_step_text, steps)) if isinstance(steps, list) else steps
+
+
+def _step_text(step: Any) -> str:
+    if isinstance(step, str):
+        return step
+    if isinstance(step, dict) and len(step) == 1:
+        ((name, values),) = step.items()
         if isinstance(values, dict):
-            return (Step(name, tuple(parse_parameters(name, values).items())),)
-    raise EmbinitError(f"{place}: a step is a name or {{name = {{parameter = value}}}}, not {part!r}")
+            return " ".join([name, *(f"{key}={value}" for key, value in values.items())])
+    raise EmbinitError(f"a step is a name or {{name = {{parameter = value}}}}, not {step!r}")
 
 
 def _parse_steps(text: str) -> tuple[Step, ...]:

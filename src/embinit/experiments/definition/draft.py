@@ -10,6 +10,7 @@ from embinit.corpora.tasks import tasks
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
+from embinit.models.architecture import Architecture, default_heads
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
 
@@ -38,7 +39,7 @@ class DraftSide:
 
 @dataclass(frozen=True)
 class DraftRun:
-    """One run: which task and sources by their names in the file; `model` may lack its dimension."""
+    """One run: its task and sources by their names in the file; `model` may lack its dimension, and the heads with it."""
 
     task: str
     sides: tuple[tuple[str, DraftSide], ...]
@@ -49,8 +50,9 @@ class DraftRun:
     axes: Axes
 
     def spec(self, task: Task, rows: dict[str, str], dim: int | None) -> Spec:
-        """Return the run's spec, given what is known by now; a dimension that is not known is left out."""
-        model = {**dict(self.model), **({} if dim is None else {"dim": dim})}
+        """Return the run's spec; a dimension that is not known yet is left out."""
+        heads = Architecture.heads if dim is None else default_heads(dim)
+        model = {"heads": heads, **dict(self.model), **({} if dim is None else {"dim": dim})}
         return Spec(
             task=task,
             sides=tuple((name, side.side(rows.get(name, ""))) for name, side in self.sides),

@@ -141,7 +141,7 @@ def _data_missing(task: TaskSettings, where: Places, beside: Path) -> str:
 
 def _source_missing(source: SourceSettings, where: Places, beside: Path) -> str:
     if source.glove is not None:
-        reasons = [_text_missing(text, where, beside) for text in source.glove["texts"]]
+        reasons = [_text_missing(text, where, beside) for text in source.glove.texts]
         return next((f"{reason}, to train {source.name} on" for reason in reasons if reason), "")
     if source.path is None or vectors_at(source.path, where, beside) is not None:
         return ""

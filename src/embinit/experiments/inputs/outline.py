@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from embinit.experiments.definition.blocks import said_dim
+from embinit.experiments.definition.architectures import stated_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.definition.settings import SourceSettings
@@ -31,7 +31,7 @@ def outline(draft: Draft, where: Places) -> Experiment:
 
 def unresolved(draft: Draft, run: DraftRun) -> Planned:
     """Return a run as far as the file alone tells."""
-    dims = [said_dim(draft, side.source) for _, side in run.sides]
+    dims = [stated_dim(draft, side.source) for _, side in run.sides]
     dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
     return Planned(run.spec(task_of(draft.tasks[run.task], label=run.task), {}, dim), run.axes)
 

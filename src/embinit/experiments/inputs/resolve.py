@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable
-from embinit.experiments.definition.blocks import architecture, shared_dim
+from embinit.experiments.definition.architectures import architecture, shared_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
-from embinit.experiments.definition.reader import said
-from embinit.experiments.definition.settings import Problems
+from embinit.experiments.definition.problems import Problems, listed
 from embinit.experiments.experiment import Block, Experiment, Planned
 from embinit.experiments.inputs.cache import Unprepared
 from embinit.experiments.inputs.locations import Places, missing_of
@@ -47,9 +46,9 @@ def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: 
         work = _Resolver(draft, where, progress, resolved)
         blocks = tuple(work.block(block) for block in draft.blocks)
         resolved.experiments.append(experiment_of(draft, blocks))
-        found += work.problems.found
+        found += work.problems.messages
     if found:
-        raise EmbinitError(said(found))
+        raise EmbinitError(listed(found))
     return resolved
 
 

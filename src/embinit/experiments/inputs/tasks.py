@@ -16,8 +16,7 @@ from embinit.corpora.user import read_files
 from embinit.corpora.user_files import find_user_files, is_table
 from embinit.errors import EmbinitError, Unavailable, closest
 from embinit.experiments.definition.draft import kind_of
-from embinit.experiments.definition.sections import GENERATED
-from embinit.experiments.definition.settings import TaskSettings
+from embinit.experiments.definition.settings import GENERATED, TaskSettings
 from embinit.experiments.inputs.cache import Unprepared, cached, listing
 from embinit.experiments.inputs.estimates import counts_of, estimated
 from embinit.experiments.inputs.fingerprints import fingerprint

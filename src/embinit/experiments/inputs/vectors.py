@@ -68,7 +68,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
         if found is None:
             raise Unavailable(f"{source.name}: there is no {source.path}")
         return found
-    settings = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
+    settings = source.glove
 
     def make() -> dict[str, Any]:
         return {"file": _trained(source.name, settings, where, beside, progress)}

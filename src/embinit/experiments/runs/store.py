@@ -12,6 +12,7 @@ from embinit.experiments.experiment import Experiment
 from embinit.experiments.runs.result import Result, read_result
 from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import read_spec
+from embinit.models.architecture import Architecture, default_heads
 from embinit.records import Damaged
 
 
@@ -93,8 +94,15 @@ def known_keys(spec: Spec) -> list[str]:
 
 
 def blank_keys(spec: Spec) -> list[str]:
-    """Return the keys of a run in a file that is read without its data: with the dimension, and without."""
-    return [spec.blank(dim).key for dim in (True, False)]
+    """Return the keys of a run in a file that is read without its data: with the dimension, and without.
+
+    If a file states neither the dimension nor the heads, its specs have the heads of most dimensions until it is known.
+    """
+    keys, model = [spec.blank(dim).key for dim in (True, False)], dict(spec.model)
+    if "dim" in model and model.get("heads") == default_heads(model["dim"]):
+        usual = tuple(sorted({**model, "heads": Architecture.heads}.items()))
+        keys.append(replace(spec, model=usual).blank(dim=False).key)
+    return keys
 
 
 def content_key(spec: Spec) -> str:
