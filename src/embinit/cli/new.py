@@ -103,9 +103,15 @@ def command(
 
 def _data(source: Path | None, target: Path | None, labelled: Path | None) -> list[Path]:
     """Return the files of the task; an error unless there is one table or two texts."""
+    from embinit.corpora.user_files import TABLES, is_table
+
     if labelled is not None and (source is not None or target is not None):
         raise EmbinitError("give --labelled for a classification, or --source-text and --target-text for a translation")
     if labelled is not None:
+        if labelled.is_file() and not is_table(labelled):
+            raise EmbinitError(
+                f"--labelled {labelled} is no table ({', '.join(TABLES)}); two texts are --source-text and --target-text"
+            )
         return [labelled]
     if source is None or target is None:
         lacking = "--target-text" if source is not None else "--source-text" if target is not None else ""

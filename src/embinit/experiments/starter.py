@@ -15,7 +15,7 @@ from embinit.corpora.user_files import find_user_files
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import canonical
 from embinit.experiments.definition.settings import SIDES
-from embinit.experiments.inputs.lookup import not_found
+from embinit.experiments.inputs.lookup import nearest
 from embinit.hub import is_id
 from embinit.models.architecture import default_heads
 from embinit.recipes.recipe import recipe as recipe_of
@@ -96,8 +96,12 @@ class Starter:
         """Return the experiment file."""
         return "\n".join([*self._head(), *self._sources(), *self._task(), *self._block()]) + "\n"
 
+    def _question(self) -> str:
+        """Return what the task is, in a few words."""
+        return " to ".join(path.resolve().name for path in self.paths)
+
     def _head(self) -> list[str]:
-        name = " and ".join(path.name for path in self.paths)
+        name = self._question()
         return [
             f"# Which start is best for {name}? Written by `embinit new`; every line may be changed.",
             f"#   embinit run {self.file.name} --dry-run     what it takes",
@@ -169,7 +173,7 @@ class Starter:
         starts = json.dumps(list(self.starts))
         random = [side for side in self.sides if self._source_of(side) is None]
         shared = {self._source_of(side) for side in self.sides}
-        lines = ["[[block]]", f"name = {_text(self.file.stem)}", f"task = {_text(self.name)}"]
+        lines = ["[[block]]", f"name = {_text(self._question())}", f"task = {_text(self.name)}"]
         if len(shared) == 1:
             lines.append(f"source = {_text(str(next(iter(shared))))}")
         else:
@@ -220,7 +224,7 @@ def starter(
     """
     for path in data:
         if not path.exists():
-            raise EmbinitError(f"there is no file {path}: {not_found(str(path), [Path()])}")
+            raise EmbinitError(f"no such file: {path}{nearest([path])}")
         if "," in path.name:
             raise EmbinitError(f"{path}: a comma separates two files in an experiment file; rename the file")
     paths = _with_splits(data, pair)
@@ -254,7 +258,7 @@ def _existing(path: str) -> str:
     name = path.partition("::")[0]
     if Path(name).expanduser().exists() or is_name(name) or is_id(name):
         return path
-    raise EmbinitError(f"there are no vectors {name}: {not_found(name, [Path()])}")
+    raise EmbinitError(f"no such vectors: {name}{nearest([Path(name)])}")
 
 
 def _tokenizers(corpus: Corpus, asked: str | None) -> tuple[str, ...]:
