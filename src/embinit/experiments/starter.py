@@ -123,7 +123,7 @@ class Starter:
                 glove = f"texts = {text}, tokenizer = {_text(own)}, dim = {one.dim}, min_count = 2, x_max = 10"
                 lines.append(f"glove = {{ {glove} }}")
             else:
-                lines.append(f"path = {_text(_shown_source(one.path, self.file))}")
+                lines += [f"path = {_text(_shown_source(one.path, self.file))}", f"dim = {one.dim}"]
             lines.append("")
         return lines
 
