@@ -34,7 +34,7 @@ NOT_RUN = re.compile(r"# not run by the tests: \S+ \S+")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s+# .*$|^# .*$")
 #: Languages of blocks that hold nothing to run: drawings, printed text, other programs' files.
-_PLAIN = ("", "text", "json", "csv", "html")
+_PLAIN = ("", "text", "json", "csv", "html", "diff")
 _KNOWN = ("bash", "console", "python", "toml", *_PLAIN)
 #: Programs besides embinit that a page may name; they are not run.
 _OTHERS = (
@@ -232,7 +232,13 @@ def names_of(workshop: Path) -> dict[str, Any]:
     return {**names, "model": bert(workshop), "tokenizer": wordpiece(workshop)}
 
 
-RUN = [page for page in PAGES if any(b.is_run and b.language in ("bash", "python") for b in blocks_of(page))]
+#: Its Python blocks check changes of the package, and tests/test_contributing.py runs them.
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+RUN = [
+    page
+    for page in PAGES
+    if page != CONTRIBUTING and any(b.is_run and b.language in ("bash", "python") for b in blocks_of(page))
+]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
