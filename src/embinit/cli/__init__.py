@@ -29,7 +29,7 @@ from embinit.cli import (
     run,
     status,
 )  # fmt: skip
-from embinit.cli.help import Command, Group, panel
+from embinit.cli.help import DocumentedCommand, DocumentedGroup, panel
 from embinit.errors import EmbinitError
 from embinit.format import printable
 
@@ -56,7 +56,7 @@ _EPILOG = """The usual path:
 
 app = typer.Typer(
     name="embinit",
-    cls=Group,
+    cls=DocumentedGroup,
     help=_HELP,
     epilog=_EPILOG,
     no_args_is_help=True,
@@ -102,7 +102,7 @@ for module in (
     inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
-    add = app.command(name, cls=Command, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))
+    add = app.command(name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))
     add(_stoppable(module.command))
 
 

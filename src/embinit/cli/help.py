@@ -18,7 +18,7 @@ _ORDER = [name for names in _PANELS.values() for name in names]
 _PLACEHOLDERS: dict[Any, str] = {int: "N", float: "X"}
 
 
-class Command(TyperCommand):
+class DocumentedCommand(TyperCommand):
     """A command whose help shows placeholders instead of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -26,7 +26,7 @@ class Command(TyperCommand):
         return _with_placeholders(super().get_params(ctx))
 
 
-class Group(TyperGroup):
+class DocumentedGroup(TyperGroup):
     """The commands of embinit, and the options of embinit itself."""
 
     def list_commands(self, ctx: Any) -> list[str]:
