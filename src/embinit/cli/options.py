@@ -92,8 +92,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="The model that the rows are for: tutorial (the default, the paper's model), bert, gpt2, llama, gemma, t5, marian, "
-        "fairseq, a folder with a config.json, or a hub id.",
+        help="The model that the rows are for: tutorial (the default, the paper's model), bert, gpt2, llama, gemma, t5, "
+        "marian, fairseq, a folder with a config.json, or a hub id.",
         show_default=False,
     ),
 ]
