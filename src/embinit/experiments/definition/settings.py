@@ -35,6 +35,8 @@ class SourceSettings:
     dim: int | None = None
     #: whether words that it lacks are made from its pieces
     compose: bool = True
+    #: whether pieces that continue a word are made from its pieces too; off, so that the rows of older files stay
+    continuations: bool = False
 
 
 @dataclass(frozen=True)
