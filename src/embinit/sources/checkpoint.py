@@ -17,7 +17,7 @@ from embinit.errors import EmbinitError, closest, require
 from embinit.sources.repositories import Repository, is_inside
 from embinit.sources.row_collector import Request
 from embinit.sources.safetensors import TensorFile
-from embinit.text.markers import Scheme, add_marker, scheme_of
+from embinit.text.markers import inner_pieces, scheme_of
 from embinit.text.token_files import TokenTable, read_json_object, token_table
 from embinit.text.tokenizers import subword
 from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
@@ -205,7 +205,7 @@ def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int], *, ins
         prefix = " " if scheme == "byte-level" else ""  # the first piece of a word carries the space before it
         ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
-        split_words = [_longest_pieces(token, ids, scheme) if inside else split(prefix + token) for token in tokens]
+        split_words = [inner_pieces(token, ids, scheme) if inside else split(prefix + token) for token in tokens]
         known = [all(piece in ids for piece in parts) for parts in split_words]
         pieces = [[piece for piece in parts if ids.get(piece, 0) < lookup.rows] for parts in split_words]
         composed = np.array(
@@ -224,23 +224,6 @@ def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int], *, ins
         return vectors, composed & finite_rows(vectors)
 
     return compose
-
-
-def _longest_pieces(text: str, ids: dict[str, int], scheme: Scheme) -> list[str]:
-    """Return pieces that continue a word and make up a text, or its lower case; an empty list if there are none."""
-    for spelling in dict.fromkeys((text, text.lower())):
-        pieces: list[str] = []
-        start = 0
-        while start < len(spelling):
-            ends = range(len(spelling), start, -1)
-            end = next((end for end in ends if add_marker(spelling[start:end], False, scheme) in ids), None)
-            if end is None:
-                break
-            pieces.append(add_marker(spelling[start:end], False, scheme))
-            start = end
-        else:
-            return pieces
-    return []
 
 
 # ---------------------------------------------------------------- which tensor
