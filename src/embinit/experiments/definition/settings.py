@@ -128,6 +128,8 @@ class SourceSettings:
     dim: StrictInt | None = None
     #: whether a missing word is composed from its pieces
     compose: StrictBool = True
+    #: whether a missing piece inside a word is composed too
+    continuations: StrictBool = False
 
     @field_validator("dim")
     @classmethod

@@ -44,12 +44,14 @@ def aligned_rows(
 
     def make() -> dict[str, Any]:
         progress(f"reading {source.name}", 0, None)
-        aligned = align(path, task.prepared.vocabularies[side], matching=Matching(compose=source.compose))
+        matching = Matching(compose=source.compose, continuations=source.continuations)
+        aligned = align(path, task.prepared.vocabularies[side], matching=matching)
         if not aligned.found.any():
             raise EmbinitError(f"{source.name}: no token of the {side} side of {task.prepared.path.name} is in it")
         return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
 
-    about = [listing(path), task.data, side, *([] if source.compose else ["not composed"])]
+    differences = [*([] if source.compose else ["not composed"]), *(["continuations"] if source.continuations else [])]
+    about = [listing(path), task.data, side, *differences]
     known = remembered(where, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
     return Found(known["rows"], known["dim"], _file(where, known["rows"]), known["covered"])
 
