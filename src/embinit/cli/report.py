@@ -277,7 +277,6 @@ def _print(summary: Summary, screen: Console) -> None:
 
     from embinit.cli.console import table
     from embinit.reports.writers import tables
-    from embinit.reports.writers.markdown import sentence
 
     screen.print(Text(summary.title, style="bold"))
     for part in summary.parts:
@@ -297,8 +296,8 @@ def _print(summary: Summary, screen: Console) -> None:
         for name, about in part.sources:
             screen.print(Text(f"{name}: {about}", style="dim"))
         if part.answer != summary.answer:
-            screen.print(Text(sentence(part.answer)))
+            screen.print(Text(str(part.answer)))
     screen.print()
-    screen.print(Text(sentence(summary.answer), style="bold"))
-    for said in summary.caveats:
-        screen.print(Text(sentence(said), style="dim"))
+    screen.print(Text(str(summary.answer), style="bold"))
+    for caveat in summary.caveats:
+        screen.print(Text(caveat, style="dim"))

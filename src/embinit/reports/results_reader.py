@@ -89,7 +89,7 @@ class _File(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Compact:
+class ResultsFile:
     """The content of a file of results."""
 
     experiment: Experiment
@@ -108,7 +108,7 @@ class Compact:
         return summarize(self.experiment, self.results, shown={}, file=self.file)
 
 
-def read_compact(path: Path) -> Compact:
+def read_compact(path: Path) -> ResultsFile:
     """Return the experiment and the results of a file that `write_compact` or `write_measured` wrote.
 
     A finished run that is damaged is left out and named in `damaged`.
@@ -131,7 +131,7 @@ def read_compact(path: Path) -> Compact:
         raise EmbinitError(f"{path}: {error}") from None
 
 
-def _compact(content: _File) -> Compact:
+def _compact(content: _File) -> ResultsFile:
     blocks, results, damaged = [], dict[str, Result](), list[str]()
     names = [block["name"] for block in content["blocks"]]
     for block in content["blocks"]:
@@ -163,7 +163,7 @@ def _compact(content: _File) -> Compact:
         measured = checked(measured)
         if measured["kind"] != experiment.kind:
             raise Damaged(f"measured.kind is {measured['kind']!r}, but experiment.kind is {experiment.kind!r}")
-    return Compact(experiment, results, measured, content["file"], tuple(damaged))
+    return ResultsFile(experiment, results, measured, content["file"], tuple(damaged))
 
 
 def _block(content: _BlockFile, runs: list[Planned], names: list[str]) -> Block:
