@@ -117,7 +117,7 @@ class Part:
     name: str
     task: str
     metric: Metric
-    #: why it was not run, if so
+    #: why it was not run; empty if it was
     missing: str
     #: table, task, embedding
     paper: tuple[str, ...]
@@ -141,6 +141,8 @@ class Part:
     candidate: Axes = ()
     #: the name of the block that it chooses a start for; empty: none
     chooses_for: str = ""
+    #: whether it could be measured here and is not yet
+    pending: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import spec_of
 from embinit.files import component
 from embinit.records import Damaged, read_json, typed
-from embinit.reports.analysis.measurements import summarize_measured
 from embinit.reports.model import Summary
 from embinit.reports.results_file import FORMAT
 from embinit.reports.summarize import summarize
@@ -104,6 +103,8 @@ class ResultsFile:
     def summary(self) -> Summary:
         """Return the report."""
         if self.experiment.kind != "training":
+            from embinit.reports.analysis.measurements import summarize_measured
+
             return summarize_measured(self.experiment, self.measured, self.file)
         return summarize(self.experiment, self.results, shown={}, file=self.file)
 

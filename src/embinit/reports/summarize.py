@@ -10,7 +10,7 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.runs.result import Result
 from embinit.experiments.runs.splits import with_scored_split
 from embinit.format import listed
-from embinit.recipes.recipe import named_recipes
+from embinit.recipes.names import named_recipes
 from embinit.reports.analysis import provenance
 from embinit.reports.analysis.answers import block_notes, block_verdicts, caveats, report_verdicts
 from embinit.reports.analysis.chance import majority_share

@@ -10,7 +10,8 @@ from embinit.corpora.tasks import tasks
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: How files name the sides of a task, from how prepared tasks do.

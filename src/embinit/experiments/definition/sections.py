@@ -10,7 +10,8 @@ from embinit.corpora.tasks import tasks as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.settings import GloveSettings, Problems, SourceSettings, TaskSettings, table
 from embinit.experiments.experiment import SAME
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: Data sets that are generated, and so need no folder.

@@ -35,8 +35,6 @@ from embinit.reports.verdicts import (
 _ENCODERS = ("source", "text")
 #: A number agrees with a printed one within this share of it, or within its rounding.
 _SHARE = 0.03
-#: Why a block that could be measured has nothing.
-NOT_YET = "it has not been measured yet"
 #: What `verdict_cells` fills.
 VERDICT_HEADER = (
     "matrix",
@@ -100,7 +98,8 @@ def _part(block: Block, kind: str, rows: Sequence[Any]) -> Part:
         name=block.name,
         task=", ".join(dict.fromkeys(planned.spec.task.name for planned in block.runs)),
         metric=metrics.metric(kind, ""),
-        missing=missing or ("" if rows else NOT_YET),
+        missing=missing or ("" if rows else "it has not been measured yet"),
+        pending=not rows and not block.missing,
         paper=block.paper,
         rows=(),
         answer=answer([verdict]),

@@ -6,19 +6,24 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from embinit.experiments.execution.scoring import text_of
 from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.spec import Spec
-from embinit.prepared.folder import Prepared, open_prepared
 from embinit.reports.analysis.samples import SplitTexts, Texts
-from embinit.text.markers import scheme_of
+
+if TYPE_CHECKING:
+    from embinit.prepared.folder import Prepared
 
 
 @cache
 def prepared_with(data: str, folder: Path) -> Prepared | None:
     """Return the prepared task with this fingerprint, if it lies in this folder."""
-    for path in sorted(folder.iterdir()) if data and folder.is_dir() else []:
+    if not data or not folder.is_dir():
+        return None
+    from embinit.prepared.folder import open_prepared
+
+    for path in sorted(folder.iterdir()):
         if (path / "manifest.json").is_file() and fingerprint(path) == data:
             return open_prepared(path)
     return None
@@ -42,6 +47,9 @@ def data_notes(specs: Iterable[Spec], folder: Path) -> list[str]:
 
 
 def _known(prepared: Prepared, split: str) -> SplitTexts:
+    from embinit.experiments.execution.scoring import text_of
+    from embinit.text.markers import scheme_of
+
     first, last = prepared.sides[0], prepared.sides[-1]
     scheme, target = (scheme_of(prepared.vocabularies[side].tokens) for side in (first, last))
     packed, tokens = prepared.packed(split, first), prepared.vocabularies[first].tokens

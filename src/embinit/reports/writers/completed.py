@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from embinit.format import plural
 from embinit.reports.analysis.answers import caveats
-from embinit.reports.analysis.measurements import NOT_YET
 from embinit.reports.metrics import setting
 from embinit.reports.model import Part, Summary
 from embinit.reports.scores import TableRow
@@ -79,7 +78,7 @@ class MissingBlock:
 def missing_blocks(summary: Summary) -> list[MissingBlock]:
     """Return the blocks that have not been run."""
     return [
-        MissingBlock(part.name, _reason(part), bool(part.missing) and part.missing != NOT_YET)
+        MissingBlock(part.name, _reason(part), bool(part.missing) and not part.pending)
         for part in summary.parts
         if not is_run(part)
     ]
@@ -90,7 +89,7 @@ def _there(row: TableRow) -> bool:
 
 
 def _reason(part: Part) -> str:
-    if part.missing and part.missing != NOT_YET:
+    if part.missing and not part.pending:
         return ended(f"Not run: {part.missing}")
     if not part.rows:
         return "Not measured yet."
