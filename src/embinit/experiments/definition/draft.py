@@ -11,7 +11,8 @@ from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskS
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: How files name the sides of a task, from how prepared tasks do.
