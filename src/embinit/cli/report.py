@@ -143,14 +143,13 @@ def _read_experiment(
     """Return the report on an experiment's TOML and its runs, and what writes its file of results."""
     from dataclasses import replace
 
-    from embinit.experiments.inputs.outline import read_experiment
     from embinit.experiments.measured import read_measured
     from embinit.experiments.runs.store import results_of
     from embinit.reports.results_file import write_compact, write_measured
 
     where = planning.places_of(runs, work, data, vectors)
     options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
-    experiment = read_experiment(file, where)
+    experiment = planning.experiment_of(file, where)
     shown = _shown(file)
     if experiment.kind != "training":
         from embinit.reports.analysis.measurements import summarize_measured

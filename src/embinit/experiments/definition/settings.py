@@ -52,10 +52,10 @@ def _as_written(value: Any, check: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _data_set_and_language(text: str) -> str:
+def _file_or_data_set(text: str) -> str:
     name, colon, _ = text.partition(":")
     accepted = (*known_tasks(), "captions")
-    if not colon or name not in accepted:
+    if colon and name not in accepted:  # without a colon it is a file
         raise ValueError(f"{text!r} is no DATA SET:LANGUAGE{closest(name, accepted)}")
     return text
 
@@ -82,8 +82,8 @@ Fill = Annotated[str, AfterValidator(_known_fill), Field(json_schema_extra={"enu
 class GloveSettings:
     """`glove = {...}` of a source: the settings of `embinit glove`, and the texts to learn from."""
 
-    #: texts to learn from: `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
-    texts: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_language)], ...]
+    #: texts to learn from: files, `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
+    texts: tuple[Annotated[StrictStr, AfterValidator(_file_or_data_set)], ...]
     #: how the texts are split into words: `whitespace`, or `spacy:LANGUAGE`
     tokenizer: StrictStr = "whitespace"
     #: whether words are lower-cased
