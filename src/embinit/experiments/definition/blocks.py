@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.draft import (
     FILE_SIDES,
@@ -31,10 +31,16 @@ from embinit.experiments.definition.settings import GloveSettings, Problems, Tas
 from embinit.experiments.experiment import Axes, implied_target
 from embinit.experiments.spec import LATER
 from embinit.models.architecture import Architecture
+from embinit.models.presets import preset
 from embinit.training.options import Training
 
-SCORES = {"translation": ("bleu", "sacrebleu", "chrf"), "classification": ("accuracy", "macro_f1", "matthews")}
-_RATES = {"translation": 2e-4, "classification": 1e-4}
+SCORES = {
+    "translation": ("bleu", "sacrebleu", "chrf"),
+    "classification": ("accuracy", "macro_f1", "matthews"),
+    "language_model": ("perplexity", "word_perplexity", "bits_per_byte", "loss"),
+    "masked_language_model": ("loss", "masked_accuracy"),
+}
+_RATES = {"translation": 2e-4, "classification": 1e-4, "language_model": 2e-4, "masked_language_model": 2e-4}
 _HEAD: dict[str, Any] = {
     "name": str,
     "paper": tuple[str, ...],
@@ -165,7 +171,8 @@ class _Block:
         tasks = [self._tables.tasks[name] for name in dict.fromkeys(run.task for run in runs)]
         kinds = {kind_of(task) for task in tasks}
         if len(kinds) > 1:
-            self._problems.add(self._where, "has translations and classifications; make two blocks")
+            listed = " and ".join(f"a {kind.replace('_', ' ')}" for kind in sorted(kinds))
+            self._problems.add(self._where, f"has tasks of different kinds, {listed}; make two blocks")
         kind = next(iter(kinds), None)
         score = str(head.get("score", SCORES[kind or "translation"][0]))
         if kind is not None and score not in SCORES[kind]:
@@ -245,6 +252,9 @@ class _Block:
         training = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("training.")}
         sources = {side.source: said_dim(self._tables, side.source) for side in sides if side.source}
         try:
+            if "preset" in model:
+                chosen = preset(model.pop("preset"))
+                model, training = {**chosen.model, **model}, {**chosen.training, **training}
             dim = shared_dim(sources, model.get("dim"))
             if dim is None and not sources and sound:
                 raise EmbinitError("needs model.dim, because there is no source to take it from")

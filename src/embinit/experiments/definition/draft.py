@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.corpora.tasks import tasks
+from embinit.corpora.tasks import task_data
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
+from embinit.types import TEXT_TASKS
 
 #: How files name the sides of a task, from how prepared tasks do.
 FILE_SIDES = {side: name for name, side in SIDES.items()}
-_GENERATED = {"captions": "translation", "captions-labelled": "classification"}
+_GENERATED = {
+    "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,17 +126,20 @@ def task_of(settings: TaskSettings, data: str = "") -> Task:
     return Task(
         settings.path or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
-        settings.size, settings.also, data,
+        settings.size, settings.also, data, kind_of(settings) if kind_of(settings) in TEXT_TASKS else None,
+        settings.boundary,
     )  # fmt: skip
 
 
 def kind_of(settings: TaskSettings) -> str:
-    """Return `translation` or `classification`."""
+    """Return the kind of a task: `translation`, `classification`, `language_model` or `masked_language_model`."""
+    if settings.kind is not None:
+        return settings.kind
     if settings.name in _GENERATED:
         return _GENERATED[settings.name]
     if settings.name == "files":
-        return settings.kind or "translation"
-    return tasks()[settings.name].task
+        return "translation"
+    return task_data(settings.name).task
 
 
 def sides_of(settings: TaskSettings) -> tuple[str, ...]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
+from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import GloveSettings, Problems, SourceSettings, TaskSettings, table
 from embinit.experiments.experiment import SAME
 from embinit.recipes.recipe import Recipe, named_recipes
 from embinit.recipes.recipe import recipe as recipe_of
+from embinit.types import TEXT_TASKS
 
 #: Data sets that are generated, and so need no folder.
-GENERATED = ("captions", "captions-labelled")
+GENERATED = ("captions", "captions-labelled", "captions-text")
 SHARED = ("sources", "tasks", "recipes")
 Made = TypeVar("Made")
 _RECIPE = ("steps", "fill", "about")
@@ -35,7 +37,7 @@ class Tables:
     def task(self, name: str) -> TaskSettings | None:
         """Return a task by its name; a known data set needs no table of its own."""
         if name not in self.tasks and name in (*known_tasks(), *GENERATED):
-            self.tasks[name] = TaskSettings(name)
+            self.tasks[name] = TaskSettings(name, tokenizer=_usual_tokenizer(name))
         return self.tasks.get(name)
 
     def recipe(self, text: str, fill: str, where: str) -> Recipe | None:
@@ -105,14 +107,20 @@ def _task(name: str, content: dict[str, Any], problems: Problems) -> TaskSetting
     task: TaskSettings | None = table({"name": name, **content}, TaskSettings, where, problems)
     if task is None:
         return None
+    if "tokenizer" not in content:
+        task = replace(task, tokenizer=_usual_tokenizer(task.name))
     known = [*known_tasks(), *GENERATED, "files"]
     if task.name not in known:
         problems.add(f"{where}.name", f"unknown data set {task.name!r}{closest(task.name, known)}")
         return None
     if task.size is not None and task.name not in GENERATED:
         problems.add(f"{where}.size", f"{task.name} is not generated; rows = {task.size} keeps so many rows")
-    if task.kind is not None and task.name != "files":
-        problems.add(f"{where}.kind", f"what {task.name} is, is known; kind goes with files")
+    own = None if task.name == "files" else kind_of(replace(task, kind=None))
+    if task.kind is not None and own is not None and not {own, task.kind} <= set(TEXT_TASKS):
+        problems.add(f"{where}.kind", f"{task.name} is known to be a {own}; leave kind out")
+        return None
+    if task.boundary is not None and kind_of(task) not in TEXT_TASKS:
+        problems.add(f"{where}.boundary", f"{task.name} is no running text")
     for key in ("rows", "longest", "min_count", "size"):
         value = getattr(task, key)
         if value is not None and value < 1:
@@ -122,6 +130,11 @@ def _task(name: str, content: dict[str, Any], problems: Problems) -> TaskSetting
         if not colon or data not in known_tasks():
             problems.add(f"{where}.also", f"{also!r} is no DATA SET:SPLIT{closest(data, known_tasks())}")
     return task
+
+
+def _usual_tokenizer(name: str) -> str:
+    known = known_tasks().get(name)
+    return TaskSettings.tokenizer if known is None else known.tokenizer
 
 
 def _recipe(name: str, content: dict[str, Any], problems: Problems) -> tuple[str, str] | None:

@@ -53,8 +53,10 @@ class TaskSettings:
     also: tuple[str, ...] = ()
     #: its folder below the folder of data, absolute, or `hub`; by default the data set's name
     path: str | None = None
-    #: with `files`, the user's own: what they are
-    kind: Literal["translation", "classification"] | None = None
+    #: with `files`, the user's own, what they are; with a known text, `masked_language_model` if it is read so
+    kind: Literal["translation", "classification", "language_model", "masked_language_model"] | None = None
+    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    boundary: Literal["line", "blank"] | None = None
     #: a file that must be in the folder (`train.tsv`, also compressed; * stands for anything) ...
     needs: str | None = None
     #: ... and what is said where it is not
@@ -111,7 +113,7 @@ def setting_fields() -> dict[str, Any]:
     sides = {f"{side}.{name}": str for side in SIDES for name in _ON_A_SIDE}
     model = {f"model.{name}": hint for name, hint in model_fields().items()}
     training = {f"training.{name}": hint for name, hint in training_fields().items()}
-    return {**plain, **sides, **model, **training}
+    return {**plain, **sides, **model, **training, "model.preset": str}
 
 
 def checked(value: Any, hint: Any) -> tuple[Any, str]:
