@@ -28,6 +28,8 @@ from embinit.types import TaskKind, Vocabulary, task_kind
 
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 VERSION = 1
+#: The token that a masked language model reads in place of a masked one; the fifth of its vocabulary.
+MASK = "<mask>"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import embinit
 from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
-from embinit.prepared.folder import VERSION, Prepared, open_prepared
+from embinit.prepared.folder import MASK, VERSION, Prepared, open_prepared
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
@@ -27,8 +27,6 @@ Progress = Callable[[str, int, int], None]
 
 _UNKNOWN = SPECIALS.index("<unk>")
 _END = "<eos>"
-#: The token that a masked language model reads in place of a masked one; the fifth of its vocabulary.
-MASK = "<mask>"
 
 
 @dataclass(frozen=True)
