@@ -14,10 +14,9 @@ from embinit.experiments.execution.members import answered, train_members, trans
 from embinit.experiments.execution.provenance import device_name, versions
 from embinit.experiments.execution.scoring import Scores, score_labels, score_translations, scored_splits
 from embinit.experiments.execution.starts import start_of
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.jobs import Group
 from embinit.experiments.runs.result import Result, RunInfo
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, fingerprint, open_prepared
 
 
 def results_of_group(

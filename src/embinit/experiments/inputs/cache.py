@@ -52,7 +52,7 @@ def remembered(
         If there is no usable result and `where.read_only` is set.
     """
     path = where.work / "index" / f"{kind}-{digest([embinit.__version__, about])}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         known: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if sound(known):
             return known

@@ -17,9 +17,8 @@ from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import TaskSettings
 from embinit.experiments.inputs.cache import Unprepared, listing, remembered
 from embinit.experiments.inputs.estimates import counts_of, estimated
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.inputs.locations import Places, data_at, tokenizers_at
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, fingerprint, is_intact, open_prepared
 from embinit.prepared.prepare import Settings, prepare
 
 #: Called with (what is being done, how much is done, how much there is where that is known).
@@ -54,10 +53,14 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
         prepared, _ = prepare(corpus, _settings(corpus, task, specs), where.work / "prepared", progress)
         return {"folder": prepared.path.name, "data": fingerprint(prepared.path)}
 
+    def sound(known: dict[str, Any]) -> bool:
+        folder = where.work / "prepared" / known["folder"]
+        if where.read_only:  # nothing is trained on it now, so that the large files need not be read
+            return bool(open_prepared(folder))
+        return is_intact(folder, known["data"])
+
     try:
-        known = remembered(
-            where, "task", about, lambda known: (where.work / "prepared" / known["folder"]).is_dir(), make
-        )
+        known = remembered(where, "task", about, sound, make)
     except Unprepared:
         read = [listing(path) for path in (folder, *others)]
         counts = counts_of([task.name, task.pair, task.size, task.also, read], corpus_now)

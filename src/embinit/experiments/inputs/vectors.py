@@ -15,9 +15,10 @@ from embinit.errors import EmbinitError, Unavailable
 from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
 from embinit.experiments.inputs.cache import listing, remembered
 from embinit.experiments.inputs.locations import Places, data_at, vectors_at
-from embinit.experiments.inputs.row_files import write_rows
+from embinit.experiments.inputs.row_files import is_intact, write_rows
 from embinit.experiments.inputs.tasks import Progress, Ready, training_texts
 from embinit.experiments.spec import digest
+from embinit.files import replacing
 from embinit.glove.checkpoint import beside as checkpoint_beside
 from embinit.glove.checkpoint import clear
 from embinit.glove.output import write
@@ -50,7 +51,12 @@ def aligned_rows(
         return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
 
     about = [listing(path), task.data, side, *([] if source.compose else ["not composed"])]
-    known = remembered(where, "rows", about, lambda known: _file(where, known["rows"]).is_file(), make)
+
+    def sound(known: dict[str, Any]) -> bool:
+        file = _file(where, known["rows"])
+        return file.is_file() and (where.read_only or is_intact(file, known["rows"]))
+
+    known = remembered(where, "rows", about, sound, make)
     return Found(known["rows"], known["dim"], _file(where, known["rows"]), known["covered"])
 
 
@@ -75,7 +81,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
         where,
         "glove",
         [asdict(settings), texts],
-        lambda known: (where.work / "glove" / known["file"]).is_file(),
+        lambda known: _is_whole(where.work / "glove" / known["file"]),
         make,
     )
     return str(where.work / "glove" / known["file"])
@@ -94,7 +100,7 @@ def _trained(name: str, settings: GloveSettings, where: Places, progress: Progre
         seen.update(line.encode() + b"\n")
     file = f"{name}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
     path = where.work / "glove" / file
-    if path.is_file():
+    if _is_whole(path):
         return file
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     trained = train(
@@ -104,8 +110,27 @@ def _trained(name: str, settings: GloveSettings, where: Places, progress: Progre
         progress=lambda what, done, total: progress(f"{name}, {what}", done, total),
     )  # fmt: skip
     write(path, trained.vocabulary, trained.vectors)
+    with replacing(_checksum_file(path)) as out:
+        out.write(_checksum(path).encode())
     clear(path)
     return file
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether trained vectors are there and equal their checksum; those of earlier versions have none."""
+    if not path.is_file():
+        return False
+    stated = _checksum_file(path)
+    return not stated.is_file() or stated.read_bytes() == _checksum(path).encode()
+
+
+def _checksum_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lines(text: str, settings: GloveSettings, where: Places) -> list[str]:

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from embinit.experiments.execution.scoring import text_of
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.spec import Spec
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, is_intact, open_prepared
 from embinit.reports.analysis.samples import Known, Texts
 from embinit.text.markers import scheme_of
 
@@ -19,7 +18,7 @@ from embinit.text.markers import scheme_of
 def prepared_with(data: str, folder: Path) -> Prepared | None:
     """Return the prepared task with this fingerprint, if it lies in this folder."""
     for path in sorted(folder.iterdir()) if data and folder.is_dir() else []:
-        if (path / "manifest.json").is_file() and fingerprint(path) == data:
+        if (path / "manifest.json").is_file() and is_intact(path, data):
             return open_prepared(path)
     return None
 
