@@ -231,6 +231,10 @@ def _parse_block(
         kept = finite & np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
     irregular = np.ones(len(newlines), dtype=bool)
     irregular[regular[finite]] = False
+    blank = begins == ends  # counted together, because a file may have millions
+    irregular[blank] = False
+    if blank.any():
+        rows.counts["blank lines"] += int(blank.sum())
     lines = regular[kept]
     if len(lines) < len(tokens):
         tokens, vectors = [tokens[row] for row in np.flatnonzero(kept).tolist()], vectors[kept]

@@ -5,7 +5,6 @@ All mistakes are reported at once, with the closest name, before anything starts
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from embinit.experiments.definition.blocks import read_blocks
 from embinit.experiments.definition.draft import Draft
 from embinit.experiments.definition.sections import SHARED, read_tables
 from embinit.experiments.definition.settings import Problems, checked
+from embinit.files import read_toml
 
 KINDS = ("training", "distribution", "analogy", "verdict")
 _TEXTS = ("title", "question", "cost", "kind")
@@ -24,7 +24,7 @@ _TOP = (*_TEXTS, "baseline", "notes", "include", "defaults", "block", *SHARED)
 def read_draft(path: Path) -> Draft:
     """Return the experiment that a file describes; everything that is wrong with it is one error."""
     problems = Problems(path.name)
-    content = _content(path)
+    content = read_toml(path)
     for key in content:
         if key not in _TOP:
             problems.add("", f"unknown key {key!r}{closest(key, _TOP)}")
@@ -55,15 +55,6 @@ def said(found: list[str]) -> str:
     return found[0] if len(found) == 1 else "\n  ".join([f"{len(found)} things are wrong:", *found])
 
 
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EmbinitError(f"{path} is not TOML: {error}") from None
-
-
 def _text(content: dict[str, Any], key: str, problems: Problems) -> str:
     value, wrong = checked(content.get(key, ""), str)
     if wrong:
@@ -79,7 +70,7 @@ def _with_included(content: dict[str, Any], path: Path, problems: Problems) -> d
     if not isinstance(name, str):
         problems.add("include", f"{name!r}, but a file's name is expected")
         return content
-    other = _content(path.parent / name)
+    other = read_toml(path.parent / name)
     for key in other:
         if key not in SHARED:
             problems.add(f"include {name}", f"{key!r} cannot be shared; only {', '.join(SHARED)} can")
