@@ -14,11 +14,10 @@ from embinit.experiments.execution.members import answered, read_text, train_mem
 from embinit.experiments.execution.provenance import device_name, versions
 from embinit.experiments.execution.scoring import Scores, score_labels, score_text, score_translations, scored_splits
 from embinit.experiments.execution.starts import start_of
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.jobs import Group
 from embinit.experiments.runs.result import Result, RunInfo
 from embinit.experiments.spec import Spec
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, fingerprint, open_prepared
 from embinit.types import TEXT_TASKS
 
 

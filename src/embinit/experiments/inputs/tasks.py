@@ -20,10 +20,9 @@ from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import GENERATED, TaskSettings
 from embinit.experiments.inputs.cache import Unprepared, cached, listing
 from embinit.experiments.inputs.estimates import counts_of, estimated
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.inputs.locations import Places, data_at, data_folders, tokenizers_at
 from embinit.experiments.inputs.lookup import find, not_found
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, fingerprint, is_intact, open_prepared
 from embinit.prepared.prepare import Settings, prepare
 from embinit.text.vocabulary import read_lines
 from embinit.types import TEXT_TASKS, task_kind
@@ -61,7 +60,10 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
         return {"folder": prepared.path.name, "data": fingerprint(prepared.path)}
 
     def usable(entry: dict[str, Any]) -> bool:
-        return Path(where.work, "prepared", entry["folder"]).is_dir()
+        folder = where.work / "prepared" / entry["folder"]
+        if where.read_only:  # nothing is trained on it now, so that the large files need not be read
+            return bool(open_prepared(folder))
+        return is_intact(folder, entry["data"])
 
     try:
         entry = cached(where, "task", inputs, usable, make)
