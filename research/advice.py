@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from embinit.diagnosis.verdict import verdict
 from embinit.format import NONE, compact, fixed, interval, listed, plural, share, signed
 from embinit.reports.analysis.measurements import VERDICT_HEADER, verdict_cells
-from embinit.reports.model import Cell, Table
+from embinit.reports.model import Table, TableCell
 from embinit.reports.writers.markdown import details, table, text
 from research.judging import (
     TRIVIAL,
@@ -97,11 +97,11 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
     named |= {f"always {name}": one for name, one in trivial.items()}
     rows = tuple(
         (
-            Cell(name),
-            Cell(f"{one.hits} of {one.judged}"),
-            Cell(share(one.hits / one.judged if one.judged else None)),
-            Cell(_bounds(one)),
-            *(Cell(fixed(one.regret.get(unit), _DIGITS)) for unit in units),
+            TableCell(name),
+            TableCell(f"{one.hits} of {one.judged}"),
+            TableCell(share(one.hits / one.judged if one.judged else None)),
+            TableCell(_bounds(one)),
+            *(TableCell(fixed(one.regret.get(unit), _DIGITS)) for unit in units),
         )
         for name, one in named.items()
     )
@@ -141,7 +141,7 @@ def _cells(found: Sequence[Trial]) -> Table:
     return Table("Cells", header, rows, words=1)
 
 
-def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
+def _cell(trial: Trial, one: Outcome) -> tuple[TableCell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
     reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
@@ -153,13 +153,13 @@ def _cell(trial: Trial, one: Outcome) -> tuple[Cell, ...]:
         gap = "it is the best"
     said = f"{one.word}: {one.why}" if one.why else one.word
     texts = (trial.name, " / ".join(ratios) or NONE, one.start, reached, gap, bounds, said)
-    return tuple(Cell(word, strong=one.word == "miss" and word == said) for word in texts)
+    return tuple(TableCell(word, strong=one.word == "miss" and word == said) for word in texts)
 
 
 def _seen(found: Sequence[Trial]) -> list[str]:
     header = ("block", *VERDICT_HEADER)
     rows = tuple(
-        (Cell(trial.name), *verdict_cells(side.side, side.source, side.basis, verdict(side.basis)))
+        (TableCell(trial.name), *verdict_cells(side.side, side.source, side.basis, verdict(side.basis)))
         for trial in found
         for side in trial.sides
     )

@@ -14,7 +14,7 @@ from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import canonical
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.reports.analysis.rows import difference
-from embinit.reports.model import Difference
+from embinit.reports.scores import Difference
 from embinit.types import xavier_std
 from research.trials import Trial, start_of
 

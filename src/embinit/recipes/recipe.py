@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,8 @@ import numpy as np
 
 from embinit.display import Panel
 from embinit.errors import EmbinitError, closest
-from embinit.hosts import host as find_host
 from embinit.recipes.fills import FILLS
+from embinit.recipes.names import named_recipes
 from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
 from embinit.types import Aligned, Matrix, check_aligned
 
@@ -134,7 +132,12 @@ class Recipe:
         check_aligned(aligned, "a recipe")
         if not isinstance(rng, np.random.Generator):
             raise EmbinitError(f'a recipe takes a random generator, not {rng!r}; give embinit.stream(0, "matrix")')
-        host = None if host is None else find_host(host)
+        if host is not None:
+            from embinit.hosts import (
+                host as find_host,  # it reads checkpoints, which the text of a recipe does not need
+            )
+
+            host = find_host(host)
         # Each step has a stream of its own, so that its draws do not depend on those of other steps.
         fill_rng, *step_rngs = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None
@@ -167,12 +170,6 @@ class Recipe:
             raise EmbinitError(
                 f"recipe {self}: {maker} gave NaN or infinite numbers; float32 holds numbers up to 3.4e38"
             )
-
-
-@cache
-def named_recipes() -> dict[str, dict[str, str]]:
-    """Return the steps, the description and the place in the paper of each recipe that has a name."""
-    return tomllib.loads(resources.files("embinit.recipes").joinpath("named.toml").read_text("utf-8"))
 
 
 def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:

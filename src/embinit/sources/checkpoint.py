@@ -17,7 +17,7 @@ from embinit.errors import EmbinitError, closest, require
 from embinit.sources.repositories import Repository, is_inside
 from embinit.sources.row_collector import Request
 from embinit.sources.safetensors import TensorFile
-from embinit.text.markers import scheme_of
+from embinit.text.markers import inner_pieces, scheme_of
 from embinit.text.token_files import TokenTable, read_json_object, token_table
 from embinit.text.tokenizers import subword
 from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
@@ -153,7 +153,8 @@ def read_checkpoint(repository: Repository, tensor: str | None, request: Request
     vectors = lookup.vectors(list(ids.values()))
     tokens, vectors, examples = _finite_only(list(ids), vectors, counts)
     origin = Origin(repository.name, f"checkpoint ({name})", counts, examples)
-    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, _composer(table, lookup, counts))
+    compose, compose_inside = _composer(table, lookup, counts), _composer(table, lookup, counts, inside=True)
+    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, compose, compose_inside)
 
 
 def _finite_only(
@@ -188,10 +189,12 @@ class _Lookup:
         return vectors if self._weight is None else vectors * self._weight[list(ids)][:, None]
 
 
-def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int]) -> Any:
+def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int], *, inside: bool = False) -> Any:
     """Return a function that composes a word as the mean of its pieces; None if the tokenizer is unknown.
 
-    A piece beyond the rows of the embedding is skipped, and `counts` gets the number of words with such a piece.
+    A piece beyond the rows of the embedding is skipped, and `counts` gets the number of words with such a piece. With
+    `inside`, the texts stand inside of words. A tokenizer has no split for them, so the longest pieces are taken from the
+    left.
     """
     path = table.tokenizer
     if path is None:
@@ -202,7 +205,7 @@ def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int]) -> Any
         prefix = " " if scheme == "byte-level" else ""  # the first piece of a word carries the space before it
         ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
-        split_words = [split(prefix + token) for token in tokens]
+        split_words = [inner_pieces(token, ids, scheme) if inside else split(prefix + token) for token in tokens]
         known = [all(piece in ids for piece in parts) for parts in split_words]
         pieces = [[piece for piece in parts if ids.get(piece, 0) < lookup.rows] for parts in split_words]
         composed = np.array(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cache
 from typing import Literal
 
@@ -81,6 +81,23 @@ def add_marker(text: str, begins: bool, scheme: Scheme) -> str:
     if scheme == "subword-nmt":
         return text if begins else text + "@@"
     return text
+
+
+def inner_pieces(text: str, known: Container[str], scheme: Scheme) -> list[str]:
+    """Return known pieces inside words that make up a text or its lower case, the longest first; without them nothing."""
+    for spelling in dict.fromkeys((text, text.lower())):
+        pieces: list[str] = []
+        start = 0
+        while start < len(spelling):
+            ends = range(len(spelling), start, -1)
+            end = next((end for end in ends if add_marker(spelling[start:end], False, scheme) in known), None)
+            if end is None:
+                break
+            pieces.append(add_marker(spelling[start:end], False, scheme))
+            start = end
+        else:
+            return pieces
+    return []
 
 
 @cache

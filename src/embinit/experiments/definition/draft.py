@@ -11,7 +11,8 @@ from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskS
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 
 #: How files name the sides of a task, from how prepared tasks do.
@@ -120,10 +121,10 @@ def canonical(recipe: Recipe) -> str:
     return next((name for name in named_recipes() if recipe_of(name).steps == recipe.steps), str(recipe))
 
 
-def task_of(settings: TaskSettings, data: str = "") -> Task:
-    """Return what of a task's settings decides a run's numbers."""
+def task_of(settings: TaskSettings, data: str = "", label: str = "") -> Task:
+    """Return the settings of a task that decide a run's numbers. The label names the user's own files, wherever they lie."""
     return Task(
-        settings.path or settings.name if settings.name == "files" else settings.name,
+        label or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
         settings.size, settings.also, data,
     )  # fmt: skip

@@ -32,7 +32,7 @@ from embinit.corpora.tasks import tasks as known_tasks
 from embinit.errors import closest
 from embinit.models.architecture import Architecture
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import named_recipes
+from embinit.recipes.names import named_recipes
 from embinit.training.options import Training
 
 #: Data sets that are generated, and so need no folder.
@@ -53,10 +53,10 @@ def _as_written(value: Any, check: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _data_set_and_language(text: str) -> str:
+def _file_or_data_set(text: str) -> str:
     name, colon, _ = text.partition(":")
     accepted = (*known_tasks(), "captions")
-    if not colon or name not in accepted:
+    if colon and name not in accepted:  # without a colon it is a file
         raise ValueError(f"{text!r} is no DATA SET:LANGUAGE{closest(name, accepted)}")
     return text
 
@@ -86,8 +86,8 @@ TaskName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*known_tasks(), *G
 class GloveSettings:
     """`glove = {...}` of a source: the settings of `embinit glove`, and the texts to learn from."""
 
-    #: texts to learn from: `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
-    texts: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_language)], ...]
+    #: texts to learn from: files, `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
+    texts: tuple[Annotated[StrictStr, AfterValidator(_file_or_data_set)], ...]
     #: how the texts are split into words: `whitespace`, or `spacy:LANGUAGE`
     tokenizer: StrictStr = "whitespace"
     #: whether words are lower-cased
@@ -132,6 +132,8 @@ class SourceSettings:
     dim: StrictInt | None = None
     #: whether a missing word is composed from its pieces
     compose: StrictBool = True
+    #: whether a missing piece inside a word is composed too
+    continuations: StrictBool = False
 
     @field_validator("dim")
     @classmethod
