@@ -37,7 +37,7 @@ from embinit.training.options import Training
 
 #: Data sets that are generated, and so need no folder.
 GENERATED = ("captions", "captions-labelled")
-#: How files name the sides of a task, and how prepared tasks do.
+#: The names of a task's sides in files, with their names in prepared tasks.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
 #: Fields of Architecture that the prepared task decides and a file cannot set.
 _DECIDED = ("task", "vocabularies", "classes")
