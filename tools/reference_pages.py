@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import typer
 
 from embinit.cli import app
+from embinit.experiments.definition.schema import experiment_schema
 from embinit.hosts import host, host_names
 from embinit.recipes.fills import FILLS
 from embinit.recipes.names import named_recipes
@@ -25,6 +27,54 @@ _RECIPES = """# Recipes, steps, fills and models
 
 This page is generated from what `embinit recipes` lists. [Make the matrix](../how-to/recipes.md) shows how to use it.
 """
+_EXPERIMENT_FILE = """# Experiment file
+
+This page is generated from the declarations that experiment files are checked against. `embinit run` reports all mistakes of
+a file at once. [Run experiments](../how-to/experiments.md) shows complete files.
+
+Keys with a dot may be written in one line (`model.heads = 4`) or as a table (`[block.model]`, then `heads = 4`).
+
+## Complete keys in an editor
+
+`embinit schema > experiment.schema.json` writes the JSON Schema. Begin the experiment file with the line below. Then Even
+Better TOML (VS Code) and taplo complete its keys, explain them and underline mistakes:
+
+```toml
+#:schema ./experiment.schema.json
+```
+
+The schema checks one key at a time. `embinit run FILE --dry-run` also checks names, recipes and sizes.
+"""
+#: The tables of the page: heading, sentence, name of the definition in the schema, prefix of the keys.
+_TABLES = (
+    ("Top of the file", "", "", ""),
+    ("Settings of a run", "In `[defaults]`, or in a `[[block]]`, which comes first.", "RunSettings", ""),
+    ("Sides", "Likewise `decoder.*`, and `text.*` for a task with one text. A side's setting comes before the plain one.",
+     "SideSettings", "encoder."),
+    ("model", "The transformer.", "ArchitectureSettings", "model."),
+    ("training", "", "TrainingSettings", "training."),
+    ("Blocks", "A `[[block]]` also takes every setting of a run.", "BlockSettings", ""),
+    ("Sources", "`[sources.NAME]`, with either `path` or `glove`.", "SourceSettings", ""),
+    ("GloVe", "`glove = {...}` of a source.", "GloveSettings", "glove."),
+    ("Tasks", "`[tasks.NAME]`. A known data set needs no table.", "TaskSettings", ""),
+    ("Recipes", "`[recipes.NAME]`.", "RecipeSettings", ""),
+)  # fmt: skip
+_GRID = """## Grid
+
+`grid.KEY = [...]` in a block lists values of any setting of a run: `grid.recipe`, `grid.seed`, `grid.model.norm`. Each
+combination is trained. A key that is no setting fills a place in a recipe: `grid.ratio` fills `{ratio}`.
+
+## Baseline
+
+`baseline` is a recipe, a list of recipes, or tables that pin a setting: `{recipe = "xavier", model.norm = "post"}`.
+"""
+_TYPES = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "`true` or `false`",
+    "object": "table",
+}
 
 
 def commands() -> dict[str, Any]:
@@ -119,6 +169,42 @@ def recipes_page() -> str:
     return "\n".join([*parts, "## Models\n", *table(models, "`--model`", "description")])
 
 
+def experiment_page() -> str:
+    """Return the page of the experiment file: each key with its type, default and explanation."""
+    schema = experiment_schema()
+    run_settings = schema["definitions"]["RunSettings"]["properties"]
+    parts = [_EXPERIMENT_FILE]
+    for heading, sentence, name, prefix in _TABLES:
+        properties = schema["definitions"][name]["properties"] if name else schema["properties"]
+        hidden = run_settings if name == "BlockSettings" else ()
+        rows = [
+            (f"`{prefix}{key}`", type_of(value), default_in(value), value["description"])
+            for key, value in properties.items()
+            if key not in hidden
+        ]
+        parts += [f"## {heading}\n", *([f"{sentence}\n"] if sentence else [])]
+        parts += table(rows, "key", "type", "default", "meaning")
+    return "\n".join([*parts, _GRID])
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    """Return the type of a key in words; choices are listed."""
+    if "enum" in schema:
+        return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if "anyOf" in schema:
+        options = [type_of(option) for option in schema["anyOf"] if "enum" not in option]
+        return " or ".join(dict.fromkeys(options))
+    if schema.get("type") == "array":
+        items = schema["items"]
+        return f"list of {len(items)} numbers" if isinstance(items, list) else f"list, each a {type_of(items)}"
+    return _TYPES[schema.get("type", "object")]
+
+
+def default_in(schema: dict[str, Any]) -> str:
+    """Return the default of a key as TOML writes it, if it is a value."""
+    return f"`{json.dumps(schema['default'])}`" if "default" in schema else ""
+
+
 def usage(name: str, parameters: Iterable[str]) -> str:
     """Return a step as it is written: `scale to= std= ratio=`."""
     return "`" + " ".join([name, *(f"{parameter}=" for parameter in parameters)]) + "`"
@@ -129,3 +215,5 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cli.md").write_text(command_line_page(), "utf-8")
     (folder / "recipes.md").write_text(recipes_page(), "utf-8")
+    (folder / "experiment-file.md").write_text(experiment_page(), "utf-8")
+    (folder / "experiment.schema.json").write_text(json.dumps(experiment_schema(), indent=2) + "\n", "utf-8")

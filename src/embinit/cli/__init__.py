@@ -27,6 +27,7 @@ from embinit.cli import (
     recipes,
     report,
     run,
+    schema,
     status,
 )  # fmt: skip
 from embinit.cli.help import DocumentedCommand, DocumentedGroup, panel
@@ -99,7 +100,8 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for module in (
-    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
+    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect,
+    schema, demo,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     add = app.command(name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))

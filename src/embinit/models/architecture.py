@@ -41,29 +41,40 @@ class Architecture:
     """A vanilla transformer as in PyTorch's tutorial (PAPER.md 1), and the options that research needs."""
 
     task: TaskKind
+    #: dimension of the model; by default the source's
     dim: int
     #: rows of the embeddings: source and target of a translation, text of the other tasks
     vocabularies: tuple[int, ...]
+    #: attention heads; by default 8, or 10 if 8 does not divide the dimension, or its largest divisor below 8
     heads: int = 8
+    #: layers of each stack
     layers: int = 3
+    #: width of the feed-forward blocks
     feedforward: int = 512
+    #: share of the activations that are dropped in training
     dropout: float = 0.1
+    #: whether norms come after the residual sum or before each block
     norm: Literal["post", "pre"] = "post"
-    #: `gelu_tanh` is GPT-2's approximation; `swiglu` has a third matrix, the gate (Llama)
+    #: activation of the feed-forward blocks; `gelu_tanh` is GPT-2's approximation, `swiglu` has a third matrix, the gate
+    #: (Llama)
     activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = "relu"
     #: the output layer is the target embedding, or a language model's only one
     tied: bool = False
     #: rows are multiplied by √D
     scaled: bool = True
+    #: the sum of embedding and position is normalized
     embedding_norm: bool = False
+    #: position encoding
     positions: Positions = "sinusoidal"
+    #: base of the wavelengths of sinusoidal and rotary positions
     base: float = 10_000.0
-    #: the last dimensions, an even number, that sinusoids are added to, and to no other; 0: to all
+    #: even number of dimensions, the last ones, that sinusoids are added to; 0: all
     position_dims: int = 0
-    #: sinusoids are added so many times as large
+    #: factor of the sinusoids
     position_gain: float = 1.0
-    #: longest sentence, `<bos>` and `<eos>` included; of a language model the tokens of each block
+    #: longest sentence in tokens, `<bos>` and `<eos>` included; of a language model the tokens of each block
     length: int = 256
+    #: how a classification makes one vector of a text
     pooling: Literal["mean", "first", "max"] = "mean"
     classes: int = 2
     #: `rms` divides by the root mean square, and has no bias (Llama)
@@ -74,6 +85,7 @@ class Architecture:
     final_norm: bool = True
     #: linear layers have biases
     biases: bool = True
+    #: the output layer has a bias
     output_bias: bool = True
     #: the output layer reads a linear layer, the activation and a norm (BERT's head)
     output_block: bool = False

@@ -16,14 +16,19 @@ PER_MEMBER = ("embedding_rate", "found_rate")
 class Training:
     """The paper's settings by default (Table 5, A.2), and the options that research needs."""
 
+    #: passes over the training rows
     epochs: int = 20
+    #: training rows of a step
     batch: int = 64
-    #: 2e-4 for translation, 1e-4 for classification
+    #: learning rate; by default 2e-4 for translation, 1e-4 for classification
     rate: float = 2e-4
+    #: Adam's decay rates of the two moments
     betas: tuple[float, float] = (0.9, 0.98)
+    #: Adam's epsilon
     epsilon: float = 1e-9
     #: steps over which the rate rises from zero
     warmup: int = 0
+    #: the learning rate after the warm-up
     schedule: Literal["constant", "linear", "inverse_sqrt", "cosine"] = "constant"
     #: the share of the rate that a cosine schedule ends at
     final_rate: float = 0.0
@@ -33,25 +38,26 @@ class Training:
     decay_embeddings: bool = True
     #: largest norm of a member's gradient; 0: none
     clip: float = 0.0
+    #: label smoothing
     smoothing: float = 0.0
-    #: rate of the embeddings over that of the rest
+    #: the embeddings' learning rate, as a multiple of the other weights' rate
     embedding_rate: float = 1.0
-    #: rate of the rows that the source had over that of the other rows; 0 freezes them. Random rows have no source, so
-    #: this does not change them
+    #: the learning rate of rows from the source, as a multiple of the other rows' rate; 0 freezes them. Random rows have no
+    #: source, so this does not change them
     found_rate: float = 1.0
-    #: embeddings stay as they are for so many epochs; -1: always
+    #: number of epochs at the start in which embeddings are not trained; -1: all epochs
     frozen_epochs: int = 0
-    #: which rows of an embedding are never changed: those that the source had, or none
+    #: the rows of an embedding that are never trained: the rows from the source, or none
     frozen_rows: Literal["none", "found"] = "none"
-    #: each epoch's order: shuffled throughout, or sentences of like length together
+    #: order of each epoch: shuffled, or sentences of similar length together
     order: Literal["shuffled", "bucketed"] = "shuffled"
-    #: a member stops after so many epochs that are no better than its best; 0: never
+    #: number of epochs without improvement after which a run stops; 0: never
     patience: int = 0
-    #: BLEU of the validation split is measured after every so many epochs; 0: never
+    #: number of epochs between measurements of the validation split's BLEU; 0: never
     bleu_every: int = 1
-    #: of matrix products; bfloat16 keeps float32 weights
+    #: precision of matrix products; bfloat16 keeps float32 weights
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    #: bfloat16 leaves the sum of embedding and position, its first projection and norm in float32
+    #: with bfloat16, the sum of embedding and position, its first projection and norm stay in float32
     protected: bool = True
     #: a language model is scored on blocks that begin this number of tokens after each other; 0: the length of a block
     stride: int = 0

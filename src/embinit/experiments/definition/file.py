@@ -98,9 +98,9 @@ class BlockSettings(RunSettings):
     name: str = ""
     #: lists of values; every combination is trained
     grid: RunGrid = RunGrid()  # type: ignore[valid-type]
-    #: the score that the block is judged by
+    #: the score that the block is judged by; by default `bleu` or `accuracy`
     score: str = ""
-    #: the split that the score is read from
+    #: the split that the score is read from; by default `test`, or `valid` if a known data set has no labelled test
     split: str = ""
     #: the axis that a figure draws the score against
     sweep: str = ""
@@ -108,14 +108,14 @@ class BlockSettings(RunSettings):
     candidate: Annotated[dict[str, Any], Field(min_length=1)] | None = None
     #: name of the block that judges this block's best start on other seeds
     chooses_for: str = ""
-    #: the paper's block: (table, task, embedding)
+    #: the block of the paper to compare with: `["table 1", "multi30k", "glove"]`
     paper: Annotated[Texts, AfterValidator(check_paper)] = ()
     #: file of analogy questions, for `kind = "analogy"`
     questions: str = ""
     #: number of draws of positions, for `kind = "analogy"`
-    draws: int = 0
+    draws: int | None = None
     #: number of positions to draw from, for `kind = "analogy"`
-    length: int = 0
+    length: int | None = None
 
 
 class ExperimentFile(SettingsTable):

@@ -25,7 +25,7 @@ def read_draft(path: Path) -> Draft:
     problems = Problems(path.name)
     content = read_toml(path)
     content.update((key, _nested(content[key])) for key in _WITH_SETTINGS if key in content)
-    checked = validated(ExperimentFile, _with_names(_with_included(content, path, problems)), problems)
+    checked = validated(ExperimentFile, _with_names(_with_included(content, path, problems), problems), problems)
     file = checked.table
     tables = tables_of(checked, path.parent, problems)
     if content.get("baseline") == []:
@@ -63,9 +63,13 @@ def _nested(content: Any) -> Any:
     return result
 
 
-def _with_names(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a file's content in which each source and each task has its table's name."""
+def _with_names(content: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return a file's content in which each source and each task has its table's name; a task may state another one."""
     named = dict(content)
+    sources = content.get("sources")
+    for name, table in sources.items() if isinstance(sources, dict) else ():
+        if isinstance(table, dict) and "name" in table:
+            problems.add(f"sources.{name}", f"remove the key 'name'; the name of the table counts: [sources.{name}]")
     for kind in ("sources", "tasks"):
         tables = content.get(kind)
         if isinstance(tables, dict):

@@ -26,13 +26,14 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic.json_schema import SkipJsonSchema
+from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
 
 from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.corpora.tasks import task_data
 from embinit.errors import closest
 from embinit.models.architecture import Architecture
 from embinit.recipes.fills import FILLS
+from embinit.recipes.names import named_recipes
 from embinit.training.options import Training
 from embinit.types import TEXT_TASKS, TaskKind
 
@@ -40,12 +41,12 @@ from embinit.types import TEXT_TASKS, TaskKind
 GENERATED = {
     "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
 }  # fmt: skip
-#: How files name the sides of a task, and how prepared tasks do.
+#: The names of a task's sides in files, with their names in prepared tasks.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
 #: Fields of Architecture that the prepared task decides and a file cannot set.
 _DECIDED = ("task", "vocabularies", "classes")
 #: Settings whose default depends on others.
-_WITHOUT_DEFAULT = ("dim", "rate")
+_WITHOUT_DEFAULT = ("dim", "heads", "rate")
 #: Keys that no table declares are mistakes.
 _FORBID = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -85,7 +86,10 @@ def _known_fill(name: str) -> str:
 
 Number = Annotated[StrictFloat, WrapValidator(_as_written)]
 AtLeastOne = Annotated[StrictInt, Field(ge=1)]
-Fill = Annotated[str, AfterValidator(_known_fill), Field(json_schema_extra={"enum": list(FILLS)})]
+#: The schema lists names that editors complete.
+Fill = Annotated[str, AfterValidator(_known_fill), WithJsonSchema({"type": "string", "enum": list(FILLS)})]
+RecipeName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": list(named_recipes())}, {"type": "string"}]})]
+TaskName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*known_tasks(), *GENERATED]}, {"type": "string"}]})]
 
 
 @dataclass(frozen=True, config=_FORBID)
@@ -265,7 +269,7 @@ class SideSettings(SettingsTable):
     #: a table of `[sources]`
     source: str = ""
     #: a recipe's name, steps (`pretrained | center`), a table of `[recipes]`, or `FILE.toml::NAME`
-    recipe: str = "xavier"
+    recipe: RecipeName = "xavier"
     #: rows of the tokens that the source lacks
     fill: Fill = "target"
 
@@ -274,7 +278,7 @@ class RunSettings(SideSettings):
     """The settings of a run: `[defaults]`, and a part of every `[[block]]`."""
 
     #: a table of `[tasks]`, or a known data set
-    task: str = ""
+    task: TaskName = ""
     #: seed of everything random in a run
     seed: Annotated[int, Field(ge=0)] = 1
     #: the encoder's matrix, where it differs from the decoder's
