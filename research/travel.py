@@ -21,7 +21,7 @@ from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 
 RANDOM, STANDARDIZED = "xavier", "pretrained_xavier"
 #: Which epoch's score counts: the one whose weights embinit keeps, or the one that the other criterion would keep.
@@ -118,7 +118,7 @@ class Verdict:
     by_data: Mapping[str, Judged]
 
 
-def lengths(compact: Compact, selection: Selection = "kept") -> tuple[Length, ...]:
+def lengths(compact: ResultsFile, selection: Selection = "kept") -> tuple[Length, ...]:
     """Return every setting of an experiment at every length of training."""
     made: list[Length] = []
     for block in compact.experiment.blocks:

@@ -10,8 +10,8 @@ from typing import Any
 from embinit.errors import require
 from embinit.files import replacing
 from embinit.format import NONE, compact, fixed, interval, plural, signed
-from embinit.reports.model import Cell, Table
-from embinit.reports.results_reader import Compact
+from embinit.reports.model import Table, TableCell
+from embinit.reports.results_reader import ResultsFile
 from embinit.reports.writers.figures import COLORS
 from embinit.reports.writers.markdown import table, text
 from embinit.statistics import Clustered
@@ -36,7 +36,7 @@ FIGURE = "travel_rule.svg"
 _LINES = 6
 
 
-def page(compacts: Sequence[Compact]) -> list[str]:
+def page(compacts: Sequence[ResultsFile]) -> list[str]:
     """Return the page, line by line; nothing where the experiment is not among the results."""
     experiment = next((one for one in compacts if one.experiment.name == EXPERIMENT), None)
     if experiment is None:
@@ -107,16 +107,16 @@ def _candidates(verdicts: Sequence[Verdict], found: Sequence[Length]) -> Table:
     return Table("Candidates", header, tuple(rows))
 
 
-def _verdict(one: Verdict, names: Sequence[str]) -> tuple[Cell, ...]:
+def _verdict(one: Verdict, names: Sequence[str]) -> tuple[TableCell, ...]:
     constants = list(dict.fromkeys(compact(value) for _, value in sorted(one.constants.items(), reverse=True)))
     return _row(one.rule.name, " / ".join(constants), one.fitted, one.left_out, dict(one.by_data), names)
 
 
 def _row(
     name: str, constants: str, fitted: Judged, outside: Judged, by_data: dict[str, Judged], names: Sequence[str]
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     numbers = [fitted.mean, fitted.worst, outside.mean, outside.worst, *(by_data[one].mean for one in names)]
-    return (Cell(name), Cell(constants), *(Cell(fixed(number, 2)) for number in numbers))
+    return (TableCell(name), TableCell(constants), *(TableCell(fixed(number, 2)) for number in numbers))
 
 
 def _reading(found: Sequence[Length]) -> list[str]:
@@ -143,16 +143,16 @@ def _best(found: Sequence[Length]) -> Table:
     rows = []
     for block, listed in by_block.items():
         known = {one.epochs: one for one in listed}
-        rows.append((Cell(block), *(_best_cell(known.get(count)) for count in epochs)))
+        rows.append((TableCell(block), *(_best_cell(known.get(count)) for count in epochs)))
     return Table(
         "Best rates", ("block: best rate (travel in σ)", *(f"{count} epochs" for count in epochs)), tuple(rows)
     )
 
 
-def _best_cell(one: Length | None) -> Cell:
+def _best_cell(one: Length | None) -> TableCell:
     if one is None:
-        return Cell("")
-    return Cell(f"{compact(one.best)} ({compact(one.travel(one.best))})", strong=one.finished)
+        return TableCell("")
+    return TableCell(f"{compact(one.best)} ({compact(one.travel(one.best))})", strong=one.finished)
 
 
 def _sizes(found: Sequence[Length]) -> Table:
@@ -170,33 +170,45 @@ def _sizes(found: Sequence[Length]) -> Table:
         "at the full rate",
         "random rows",
     )
-    rows = tuple(
-        (
-            Cell(one.block), Cell("standardized" if one.recipe == STANDARDIZED else one.recipe), Cell(compact(one.std)),
-            Cell(compact(one.best)), Cell(compact(one.travel(one.best))), Cell(fixed(one.scores[one.best], 1)),
-            Cell(fixed(one.score(0.1), 1)), Cell(fixed(one.score(1.0), 1)), Cell(fixed(one.random, 1)),
-        )
-        for one in last.values()
-    )  # fmt: skip
+    rows = tuple(_size_row(one) for one in last.values())
     return Table("Sizes", header, rows, words=2)
 
 
-def _differences(found: Sequence[rates.Field]) -> Table:
+def _size_row(one: Length) -> tuple[TableCell, ...]:
+    texts = (
+        one.block,
+        "standardized" if one.recipe == STANDARDIZED else one.recipe,
+        compact(one.std),
+        compact(one.best),
+        compact(one.travel(one.best)),
+        *(fixed(score, 1) for score in (one.scores[one.best], one.score(0.1), one.score(1.0), one.random)),
+    )
+    return tuple(TableCell(text) for text in texts)
+
+
+def _differences(found: Sequence[rates.RateSetting]) -> Table:
     header = ("against", "data set", "blocks", "seeds", "difference", "95 %", "σ between seeds")
     rows = []
     for comparator in rates.COMPARATORS:
         stds = rates.seed_std(found, comparator)
         for place, (data, one) in enumerate(rates.pooled(found, comparator).items()):
-            rows.append((Cell("" if place else comparator), Cell(data), *_pooled(one), Cell(fixed(stds[data], 2))))
+            rows.append(
+                (
+                    TableCell("" if place else comparator),
+                    TableCell(data),
+                    *_pooled(one),
+                    TableCell(fixed(stds[data], 2)),
+                )
+            )
     return Table("Differences", header, tuple(rows), words=2)
 
 
-def _pooled(one: Clustered) -> tuple[Cell, ...]:
+def _pooled(one: Clustered) -> tuple[TableCell, ...]:
     return (
-        Cell(str(one.blocks)),
-        Cell(str(one.n)),
-        Cell(signed(one.mean, 2)),
-        Cell(interval(one.low, one.high, 2, sign=True)),
+        TableCell(str(one.blocks)),
+        TableCell(str(one.n)),
+        TableCell(signed(one.mean, 2)),
+        TableCell(interval(one.low, one.high, 2, sign=True)),
     )
 
 
@@ -209,18 +221,18 @@ def _power() -> Table:
         error = fixed(power.standard_error(design), 2)
         rows.append(
             (
-                Cell(design.name),
-                Cell("a gain"),
-                Cell(error),
-                *(Cell(fixed(100 * reached[one][0], 0)) for one in effects),
+                TableCell(design.name),
+                TableCell("a gain"),
+                TableCell(error),
+                *(TableCell(fixed(100 * reached[one][0], 0)) for one in effects),
             )
         )
         rows.append(
             (
-                Cell(""),
-                Cell(f"no loss over {design.margin}"),
-                Cell(""),
-                *(Cell(fixed(100 * reached[one][1], 0)) for one in effects),
+                TableCell(""),
+                TableCell(f"no loss over {design.margin}"),
+                TableCell(""),
+                *(TableCell(fixed(100 * reached[one][1], 0)) for one in effects),
             )
         )
     return Table(
@@ -230,13 +242,19 @@ def _power() -> Table:
 
 def _designs() -> Table:
     rows = tuple(
-        (Cell(one.name), Cell(one.source), Cell(str(one.blocks)), Cell(str(one.seeds)), Cell(fixed(one.std, 1)))
+        (
+            TableCell(one.name),
+            TableCell(one.source),
+            TableCell(str(one.blocks)),
+            TableCell(str(one.seeds)),
+            TableCell(fixed(one.std, 1)),
+        )
         for one in power.sets_of(power.designs())
     )
     return Table("Designs", ("data set", "σ from", "blocks", "seeds", "σ"), rows, words=2)
 
 
-def figure(compacts: Sequence[Compact], path: Path) -> list[Path]:
+def figure(compacts: Sequence[ResultsFile], path: Path) -> list[Path]:
     """Write the score against the rate, a panel a block and a line a length of training; return what was written."""
     experiment = next((one for one in compacts if one.experiment.name == EXPERIMENT), None)
     if experiment is None:

@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embinit.diagnosis.basis import Basis, basis_of
-from embinit.experiments.definition.grid import shown
+from embinit.experiments.definition.grid import as_text
 from embinit.experiments.experiment import Block
 from embinit.experiments.spec import Side, Spec
 from embinit.format import plural
 from embinit.reports.analysis.rows import rows
 from embinit.reports.metrics import metric as metric_of
 from embinit.reports.metrics import setting
-from embinit.reports.model import Metric, Row
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
+from embinit.reports.scores import Metric, TableRow
 
 #: Seeds that all starts of a cell must share: with fewer hardly anything is significantly worse.
 SEEDS = 5
 _RATE = "embedding_rate"
-_Trained = tuple[Block, tuple[Row, ...]]
+_Trained = tuple[Block, tuple[TableRow, ...]]
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ def start_of(recipe: str, rate: float) -> str:
     >>> start_of("pretrained", 1.0), start_of("pretrained", 0.1)
     ('pretrained', 'pretrained · rows at a tenth of the rate')
     """
-    return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', shown(rate))}"
+    return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', as_text(rate))}"
 
 
-def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
+def trials(compacts: Sequence[ResultsFile]) -> tuple[Trial, ...]:
     """Return every block that was diagnosed, in the files' order, with what was trained under its name."""
     trained: dict[str, list[_Trained]] = {}
     for one in compacts:
@@ -102,7 +102,7 @@ def trials(compacts: Sequence[Compact]) -> tuple[Trial, ...]:
     return tuple(made)
 
 
-def _resolved(block: Block, one: Compact) -> Block:
+def _resolved(block: Block, one: ResultsFile) -> Block:
     """Return a block whose specs are those that were run, which know the fingerprints of their rows."""
     ran = [one.results[planned.spec.key].spec if planned.spec.key in one.results else None for planned in block.runs]
     return replace(
@@ -177,7 +177,7 @@ def _trial(block: Mapping[str, Any], files: Sequence[_Trained], several: bool) -
     return Trial(block["name"], block["task"], sides, metric, scores, failed, why, tried)
 
 
-def _start(ran: Block, row: Row, sides: Sequence[Diagnosed]) -> tuple[str, float]:
+def _start(ran: Block, row: TableRow, sides: Sequence[Diagnosed]) -> tuple[str, float]:
     """Return the start of the rows that were diagnosed, its recipes as a spec names them, and its rate."""
     spec = next(planned.spec for planned in ran.runs if planned.axes == row.axes)
     made = dict(spec.sides)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embinit.format import fixed, signed
-from embinit.reports.model import Cell, Metric, Part, Row, Summary, Table
+from embinit.reports.model import Part, Summary, Table, TableCell
+from embinit.reports.scores import Metric, TableRow
 from embinit.reports.writers import tables
-from embinit.reports.writers.completed import trimmed
+from embinit.reports.writers.completed import completed_only
 from embinit.reports.writers.markdown import table, text
 from research import setting_tables
 
@@ -20,7 +21,7 @@ _HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within
 def section(summaries: Sequence[Summary]) -> list[str]:
     """Return the section, line by line; nothing where no block that was run has a number in the paper."""
     found: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
-    for part in (part for summary in summaries for part in trimmed(summary).parts):
+    for part in (part for summary in summaries for part in completed_only(summary).parts):
         for name in dict.fromkeys(row.paper.table for row in part.rows if row.paper is not None):
             # Table 7 adds a row to Table 1's.
             of_table = tuple(row for row in part.rows if row.paper is not None and row.paper.table == name)
@@ -60,7 +61,7 @@ def _blocks(parts: Sequence[Part]) -> list[str]:
     return lines
 
 
-def _rows(part: Part) -> list[tuple[Cell, ...]]:
+def _rows(part: Part) -> list[tuple[TableCell, ...]]:
     """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
     made = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
     for name, metric in tables.other_metrics(part).items():
@@ -71,22 +72,22 @@ def _rows(part: Part) -> list[tuple[Cell, ...]]:
     return made
 
 
-def _set(rows: Sequence[Row], metric: Metric, name: str) -> list[tuple[Cell, ...]]:
-    made: list[tuple[Cell, ...]] = []
+def _set(rows: Sequence[TableRow], metric: Metric, name: str) -> list[tuple[TableCell, ...]]:
+    made: list[tuple[TableCell, ...]] = []
     for row in rows:
         theirs = row.paper
         if theirs is not None:
             apart = signed(theirs.difference, metric.digits) if theirs.difference is not None else _OTHER
             made.append(
                 (
-                    Cell("" if made else name),
-                    Cell(row.label),
-                    Cell(tables.mean(row.statistic, metric), row.best, tables.seeds(row)),
-                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
-                    Cell(apart),
-                    Cell(tables.within(theirs.within)),
-                    Cell(fixed(row.epoch, 1)),
-                    Cell(fixed(theirs.epoch, 1)),
+                    TableCell("" if made else name),
+                    TableCell(row.label),
+                    TableCell(tables.mean(row.statistic, metric), row.best, tables.seeds(row)),
+                    TableCell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
+                    TableCell(apart),
+                    TableCell(tables.within(theirs.within)),
+                    TableCell(fixed(row.epoch, 1)),
+                    TableCell(fixed(theirs.epoch, 1)),
                 )
             )
     return made

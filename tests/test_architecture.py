@@ -47,8 +47,11 @@ GROUPS = (
     ("experiments.plan", "experiments.execute"),
     ("experiments.measured",),
     ("experiments.status", "experiments.clean", "experiments.measurements"),
+    ("reports.scores",),
+    ("reports.verdicts",),
     ("reports.model",),
     ("reports.metrics",),
+    ("reports.sentences",),
     ("reports.analysis",),
     ("reports.legend", "reports.summarize"),
     ("reports.results_file", "reports.scores_file"),
@@ -197,3 +200,37 @@ def test_help_imports_no_heavy_library_and_few_modules_of_ours() -> None:
     assert "inspect" in help_text
     assert not {"numpy", "torch", "pydantic", "spacy", "transformers"} & set(loaded)
     assert len([name for name in loaded if name.partition(".")[0] == "embinit"]) < 40
+
+
+def test_only_the_definition_of_experiments_imports_pydantic() -> None:
+    users = [
+        path.relative_to(ROOT).parent.as_posix()
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+        if name.partition(".")[0] in ("pydantic", "pydantic_core")
+    ]
+    assert set(users) == {"experiments/definition"}
+
+
+def test_specs_reports_and_the_execution_of_jobs_need_no_pydantic() -> None:
+    """A GPU machine has torch, numpy, safetensors and sacreBLEU alone."""
+    blocked = BLOCKED.replace('("torch",', '("pydantic", "pydantic_core", "torch",')
+    assert blocked != BLOCKED
+    modules = ("experiments.spec", "experiments.execute", "experiments.runs.store", "reports.results_file", "diagnosis")
+    lines = [f"import embinit.{name}" for name in modules]
+    assert run("\n".join([blocked, *lines, "print('imported')"])).strip() == "imported"
+
+
+def test_inspecting_vectors_imports_no_experiments(glove_file: Path) -> None:
+    """typer reads options with pydantic, so only the modules of embinit can be checked."""
+    printed = run(
+        "import atexit, runpy, sys\n"
+        "atexit.register(lambda: print('MODULES', *sys.modules))\n"
+        f"sys.argv = ['embinit', 'inspect', {str(glove_file)!r}]\n"
+        "runpy.run_module('embinit', run_name='__main__')"
+    )
+    modules = printed.partition("MODULES ")[2].split()
+    assert "embinit.diagnosis" in modules
+    assert not [name for name in modules if name.startswith("embinit.experiments")]

@@ -102,7 +102,7 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     command("run", folder / "made.toml", "--plan", folder / "plan", *places(folder))
     blocked = (
         "typer", "rich", "click", "spacy", "tokenizers", "transformers", "huggingface_hub", "numba", "pyarrow",
-        "matplotlib", "gensim", "ray",
+        "matplotlib", "gensim", "ray", "pydantic", "pydantic_core",
     )  # fmt: skip
     line = [
         sys.executable,
@@ -246,7 +246,8 @@ def test_nothing_that_can_be_run_is_said(folder: Path) -> None:
     (folder / "none").mkdir()
     done = command("run", folder / "made.toml", "--runs", folder / "runs", "--data", folder / "none")
     assert done.returncode == 2
-    assert "not run: made: copying: needs the data set" in done.stderr
+    assert "not run: made: copying: needs copying: searched " in done.stderr
+    assert f"{folder / 'none' / 'copying'}" in done.stderr
     assert "nothing can be run here" in done.stderr
 
 

@@ -51,12 +51,12 @@ WRONG = {
     '["xavier", "pretrainde"]': "baseline: unknown recipe 'pretrainde'; did you mean 'pretrained'?",
     '["xavier", "xavier"]': "baseline: 'xavier' stands in the list twice",
     '["xavier", "same"]': "baseline: 'same' needs a setting",
-    '{ recipe = "same", model.norm = "post" }': "baseline: begins with 'same'; a recipe comes first",
+    '{ recipe = "same", model.norm = "post" }': "baseline: begins with 'same'; put a recipe first",
     '{ model.norm = "post" }': "but \"xavier\", a list of recipes, or {recipe = ",
     '{ recipe = "xavier", model.nrom = "post" }': "baseline.model: unknown key 'nrom'; did you mean 'norm'?",
     '{ recipe = "xavier", model.norm = "pots" }': "baseline.model.norm: 'pots' is unknown; did you mean 'post'?",
-    '{ recipe = "xavier", seed = 1 }': "baseline: seed cannot be said here",
-    '{ recipe = "xavier", encoder.recipe = "xavier" }': "baseline: encoder.recipe cannot be said here",
+    '{ recipe = "xavier", seed = 1 }': "baseline: remove seed;",
+    '{ recipe = "xavier", encoder.recipe = "xavier" }': "baseline: remove encoder.recipe;",
     '{ recipe = "xavier", model.layers = 2 }': "baseline: model.layers is no axis of any block's grid",
 }  # fmt: skip
 

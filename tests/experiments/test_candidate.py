@@ -36,9 +36,9 @@ def test_it_renames_no_run(tmp_path: Path) -> None:
 
 
 WRONG = {
-    '"pretrained"': "'pretrained', but {recipe = \"...\"} and other axes of the grid are expected",
-    "{}": "{}, but {recipe = ",
-    '{ recipe = "pretrained" }': "2 starts are like this; say model.norm as well",
+    '"pretrained"': "'pretrained', but a table is expected: candidate = {recipe = ",
+    "{}": "{}, but a table is expected: candidate = {recipe = ",
+    '{ recipe = "pretrained" }': "2 starts match; add model.norm",
     '{ recipe = "pretrainde", model.norm = "pre" }': "the grid has no recipe = 'pretrainde'; did you mean 'pretrained'?",
     '{ recipe = "pretrained", model.layers = 2 }': "model.layers is no axis of the grid",
 }  # fmt: skip

@@ -8,14 +8,17 @@ import pytest
 
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.reader import read_draft
-from embinit.experiments.definition.settings import setting_fields
+from embinit.experiments.definition.settings import setting_names
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.inputs.outline import read_experiment
-from embinit.experiments.spec import LATER
+from embinit.experiments.runs.store import blank_keys
+from embinit.experiments.spec import LATER, Task
 from embinit.models.architecture import Architecture
+from embinit.recipes.recipe import recipe, steps_text
+from embinit.reports.analysis import published
 from embinit.reports.results_reader import read_compact
 from embinit.training.options import Training
-from tests.experiments.made import BLOCK, HEAD, written
+from tests.experiments.made import BLOCK, HEAD, places, resolved, written
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = {path.stem: path for path in (ROOT / "experiments").rglob("*.toml")}
@@ -75,11 +78,11 @@ def test_found_rate_names_new_runs_of_rows_that_have_a_source_and_of_no_others(t
 
 
 def test_later_settings_are_settings_at_their_defaults() -> None:
-    hints = setting_fields()
+    names = setting_names()
     for name, value in LATER.items():
         part, _, field = name.partition(".")
-        assert name in hints
-        assert getattr({"model": Architecture, "training": Training}[part], field) == value
+        assert name in names or part == "task"
+        assert getattr({"model": Architecture, "training": Training, "task": Task}[part], field) == value
 
 
 def test_dimensions_of_positions_are_checked_where_the_dimension_is_not_known_yet(tmp_path: Path) -> None:
@@ -185,10 +188,10 @@ def test_what_is_wrong_at_the_top_is_said(line: str, tmp_path: Path) -> None:
 
 IN_BLOCK = {
     "model.head = 4": "block 1 (x).model: unknown key 'head'; did you mean 'heads'?",
-    "model = 4": "block 1 (x): model is a table of settings, model.NAME = VALUE each",
-    "modell.heads = 4": "block 1 (x): unknown key 'modell.heads'; did you mean 'model'?",
+    "model = 4": "block 1 (x).model: 4, but a table is expected: model.NAME = VALUE",
+    "modell.heads = 4": "block 1 (x): unknown key 'modell'; did you mean 'model'?",
     "training.epochs = 2.5": "block 1 (x).training.epochs: 2.5, but a whole number is expected",
-    "training.rate = true": "block 1 (x).training.rate: True, but a number is expected",
+    "training.rate = true": "block 1 (x).training.rate: true, but a number is expected",
     "training.betas = [0.9]": "block 1 (x).training.betas: [0.9], but a list of 2 is expected",
     'model.norm = "prae"': "block 1 (x).model.norm: 'prae' is unknown; did you mean 'pre'?",
     "seed = [1, 2]": "block 1 (x).seed: a list; lists go into the block's grid",
@@ -211,12 +214,15 @@ IN_BLOCK = {
     "grid.model.haeds = [2]": "block 1 (x), grid.model: unknown key 'haeds'; did you mean 'heads'?",
     "grid.ratio = [2]": "block 1 (x), grid: unknown key 'ratio'",
     'sweep = "ratio"': "block 1 (x).sweep: 'ratio' is no axis of the grid",
-    "seed = -1": "block 1 (x), seed: -1; zero or more is needed",
+    "seed = -1": "block 1 (x).seed: -1; at least 0 is needed",
     'task = "sorting"\nsource = ""\nrecipe = "pretrained"\nmodel.dim = 16': "needs a source for the text, and there is none",
     'source = ""': "needs model.dim, because there is no source to take it from",
     'source = ""\nmodel.dim = 24\nmodel.positions = "rotary"\nmodel.heads = 8': "rotary positions need an even head",
     'recipe = "xavier"\ngrid.recipe = ["xavier"]': "block 1 (x): recipe stands in the block and in its grid",
     'recipe = "xavier"\nencoder.recipe = "xavier"\ndecoder.recipe = "xavier"': "recipe does nothing beside encoder.recipe",
+    'paper = ["tabel 1", "multi30k", "glove"]': "block 1 (x).paper: the paper has no table 'tabel 1'; did you mean",
+    'paper = ["table 1", "multi40k", "glove"]': "the paper has no task 'multi40k'; did you mean 'multi30k'?",
+    'paper = ["table 1"]': "block 1 (x).paper: ['table 1'], but three names are expected",
     'paper = "table 1"': "block 1 (x).paper: 'table 1', but a list is expected",
 }
 
@@ -236,14 +242,14 @@ IN_TABLES = {
     '[sources.a]\nabout = "x"': "sources.a: needs either path or glove = {...}",
     '[sources.a]\nglove = {texts = ["captions:de"], dm = 3}': "sources.a.glove: unknown key 'dm'; did you mean 'dim'?",
     '[sources.a]\nglove = {texts = ["multi40k:de"]}': "'multi40k:de' is no DATA SET:LANGUAGE; did you mean 'multi30k'?",
-    "[sources.a]\nglove = {dim = 3}": "sources.a.glove: missing 1 required positional argument: 'texts'",
+    "[sources.a]\nglove = {dim = 3}": "sources.a.glove: needs texts",
     '[tasks.a]\nname = "multi40k"': "tasks.a.name: unknown data set 'multi40k'; did you mean 'multi30k'?",
-    '[tasks.a]\nname = "multi30k"\nsize = 3': "tasks.a.size: multi30k is not generated; rows = 3 keeps so many rows",
+    '[tasks.a]\nname = "multi30k"\nsize = 3': "tasks.a.size: multi30k is not generated; use rows = 3 to keep 3",
     '[tasks.a]\nname = "multi30k"\nrows = 0': "tasks.a.rows: 0; at least 1 is needed",
     '[tasks.a]\nname = "tatoeba"\nalso = ["iwslt:test"]': "tasks.a.also: 'iwslt:test' is no DATA SET:SPLIT",
     '[recipes.a]\nsteps = "xavier"\nfil = "mean"': "recipes.a: unknown key 'fil'; did you mean 'fill'?",
     '[recipes.xavier]\nsteps = "normal"': "recipes.xavier: 'xavier' is a recipe's name already",
-    '[recipes.same]\nsteps = "normal"': "recipes.same: 'same' means each row's own recipe in `baseline`; give it another",
+    '[recipes.same]\nsteps = "normal"': "recipes.same: 'same' means each row's own recipe in `baseline`; choose",
 }
 
 
@@ -259,8 +265,63 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(EmbinitError) as raised:
         read(tmp_path, '[[block]]\nname = "x"\n' + "\n".join(lines))
     said = str(raised.value).split("\n")
-    assert said[0] == "4 things are wrong:"
+    assert said[0] == "4 mistakes:"
     assert len(said) == 5
+
+
+def test_a_misspelt_recipe_is_listed_beside_any_other_mistake(tmp_path: Path) -> None:
+    others = ['task = "coping"', "model.head = 4", "training.epochs = true", 'fill = "men"', 'grid.seed = ["one"]']
+    for other in others:
+        for line in ('recipe = "pretraind"', 'decoder.recipe = "pretraind"', 'grid.recipe = ["pretraind"]'):
+            with pytest.raises(EmbinitError) as raised:
+                read(tmp_path, f'[[block]]\nname = "x"\n{line}\n{other}\n')
+            messages = str(raised.value).split("\n")
+            assert messages[0] == "2 mistakes:"
+            assert sum("'pretraind'; did you mean 'pretrained'?" in message for message in messages) == 1
+    with pytest.raises(EmbinitError, match=r"recipes.unused: unknown step 'scle'; did you mean 'scale'\?"):
+        read(tmp_path, f'[recipes.unused]\nsteps = "pretrained | scle"\n{BLOCK}')
+
+
+def test_a_wrong_value_causes_no_further_messages(tmp_path: Path) -> None:
+    lines = (
+        '[[block]]\nsource = ""\nmodel.dim = "x"\n',
+        "[[block]]\ntask = 3\n",
+        '[[block]]\nrecipe = "pretrained"\nsource = 3\n',
+        '[recipes.a]\nsteps = "xavier | scale ratio={r}"\n[[block]]\nsweep = "r"\nrecipe = "a"\ngrid.r = 3\n',
+        "[sources.a]\npath = 3\n[[block]]\nsource = 'a'\n",
+        "[tasks.a]\nname = 3\n[[block]]\ntask = 'a'\n",
+        "block = 3\n",
+    )
+    for text in lines:
+        head = "" if text.startswith("block") else HEAD
+        with pytest.raises(EmbinitError) as raised:
+            read(tmp_path, text, head)
+        assert "\n" not in str(raised.value)
+
+
+def test_a_recipe_has_the_same_forms_as_on_the_command_line(tmp_path: Path) -> None:
+    """A name, steps, and a TOML table whose steps are a text or a list, in this file or in another one."""
+    steps = ["pretrained", "center", {"scale": {"ratio": 0.4}}]
+    listed = 'steps = ["pretrained", "center", {scale = {ratio = 0.4}}]'
+    (tmp_path / "mine.toml").write_text(f'[half]\n{listed}\nfill = "mean"\n')
+    forms = {
+        "steps": 'recipe = "pretrained | center | scale ratio=0.4"\nfill = "mean"',
+        "list": 'recipe = "half"',
+        "file": 'recipe = "mine.toml::half"',
+        "grid": 'grid.recipe = ["mine.toml::half"]',
+    }
+    own = f'[recipes.half]\n{listed}\nfill = "mean"\n'
+    keys = {
+        name: [run.spec.key for run in read(tmp_path, f"{own}[[block]]\n{line}\n").blocks[0].runs]
+        for name, line in forms.items()
+    }
+    assert list(keys.values()) == [keys["steps"]] * len(forms)
+    given = recipe(f"{tmp_path / 'mine.toml'}::half")
+    assert (str(given), given.fill) == (steps_text(steps), "mean")
+    with pytest.raises(EmbinitError, match=r"recipes.half.steps: a step is a name or"):
+        read(tmp_path, "[recipes.half]\nsteps = [3]\n" + BLOCK)
+    with pytest.raises(EmbinitError, match=r"mine.toml has no recipe 'haf'; did you mean 'half'"):
+        read(tmp_path, BLOCK + 'decoder.recipe = "mine.toml::haf"\n')
 
 
 def test_what_is_no_toml_and_what_is_not_there_are_one_sentence(tmp_path: Path) -> None:
@@ -332,3 +393,44 @@ def test_figure_one_needs_no_run_that_table_one_does_not_have() -> None:
 
     assert keys("figure1") < keys("table1")
     assert len(keys("figure1")) > 100
+
+
+def heads_of(folder: Path, lines: str) -> list[int]:
+    head = HEAD.replace("model.heads = 2\n", "")
+    (block,) = read(folder, f'[[block]]\nname = "x"\nsource = ""\n{lines}\n', head).blocks
+    return [dict(run.spec.model)["heads"] for run in block.runs]
+
+
+def test_heads_follow_the_dimension_if_a_file_states_none(tmp_path: Path) -> None:
+    assert heads_of(tmp_path, "grid.model.dim = [64, 300, 50, 63, 97]") == [8, 10, 10, 7, 1]
+    assert heads_of(tmp_path, "grid.model.dim = [64, 300]\nmodel.heads = 4") == [4, 4]
+    with pytest.raises(EmbinitError, match=r"set heads to one of 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 25, 30$"):
+        heads_of(tmp_path, "model.dim = 300\nmodel.heads = 8")
+    with pytest.raises(EmbinitError, match=r"set heads to one of 1, 2, 3, 4, 6, 12$"):
+        heads_of(tmp_path, 'model.dim = 24\nmodel.positions = "rotary"')
+
+
+def test_runs_with_default_heads_are_found_before_their_dimension_is_known(tmp_path: Path) -> None:
+    path = written(tmp_path, BLOCK + 'source = "other"\n', HEAD.replace("model.heads = 2\n", ""))
+    outlined = [run.spec for run in read_experiment(path).blocks[0].runs]
+    complete = [run.spec for run in resolved(path, places(tmp_path)).experiments[0].blocks[0].runs]
+    assert {dict(spec.model)["heads"] for spec in complete} == {6}  # of 12 dimensions
+    assert "dim" not in dict(outlined[0].model)
+    assert all(early.key in blank_keys(late) for early, late in zip(outlined, complete, strict=True))
+
+
+def test_every_block_of_the_paper_can_be_named(tmp_path: Path) -> None:
+    named = [
+        (
+            table.replace("1", " 1") if table == "figure1" else table.replace("table", "Table "),
+            row["task"],
+            row["embedding"],
+        )
+        for table, rows in published.tables().items()
+        for row in (rows if isinstance(rows, list) else [])
+        if {"task", "embedding"} <= set(row) and table != "table5"
+    ]
+    assert len(named) > 30
+    for words in named:
+        (block,) = read(tmp_path, f"{BLOCK}paper = {list(words)!r}\n").blocks
+        assert published.called(block.paper)[1:] == words[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from embinit.experiments.inputs.resolve import Resolved
 from embinit.experiments.inputs.row_files import read_rows, write_rows
 from embinit.experiments.spec import from_json
 from embinit.types import Aligned, Vocabulary
-from tests.experiments.made import BLOCK, HEAD, places, resolved, written
+from tests.experiments.made import BLOCK, HEAD, WORDS, places, resolved, written
 
 
 def keys(made: Resolved) -> list[str]:
@@ -83,6 +84,24 @@ def test_a_source_may_say_that_nothing_is_composed(tmp_path: Path, monkeypatch: 
     assert set(asked) == {False, True}
 
 
+def test_continuation_pieces_are_composed_only_if_a_source_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(path: str, vocabulary: Vocabulary, matching: Matching) -> Aligned:
+        asked.append(matching.continuations)
+        return align(path, vocabulary, matching=matching)
+
+    monkeypatch.setattr(vectors, "align", watched)
+    where = places(tmp_path)
+    first = keys(resolved(written(tmp_path), where))
+    assert set(asked) == {False}
+    head = HEAD.replace('path = "small.txt"', 'path = "small.txt"\ncontinuations = true')
+    assert keys(resolved(written(tmp_path, head=head), where)) == first  # this source has no pieces
+    assert set(asked) == {False, True}
+
+
 def test_keys_do_not_depend_on_where_things_lie(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
@@ -124,7 +143,7 @@ def test_what_only_shows_with_the_vectors_is_said_at_once_too(tmp_path: Path) ->
     blocks = "".join(f'[[block]]\nname = "b{i}"\n{lines}\n' for i, lines in enumerate(SHOWS_LATER))
     with pytest.raises(EmbinitError) as raised:
         resolved(written(tmp_path, blocks), places(tmp_path))
-    assert str(raised.value).startswith("3 things are wrong:")
+    assert str(raised.value).startswith("3 mistakes:")
     for said in SHOWS_LATER.values():
         assert said in str(raised.value)
 
@@ -193,3 +212,86 @@ def test_rows_are_stored_small_and_come_back_bit_for_bit(kind: str, tmp_path: Pa
     assert path.stat().st_size - {"any": 4, "half": 2, "few": 1}[kind] * size < 3000
     with pytest.raises(EmbinitError, match="is not what was planned"):
         read_rows(path, stored.vocabulary, "0" * 64)
+
+
+def test_the_path_of_a_users_data_is_in_no_key_and_in_no_name(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    first = resolved(written(tmp_path), where)
+    assert where.data is not None
+    (where.data / "copying").rename(tmp_path / "elsewhere")
+    for path in ("elsewhere", str(tmp_path / "elsewhere")):
+        moved = resolved(written(tmp_path, head=HEAD.replace('path = "copying"', f'path = "{path}"')), where)
+        assert keys(moved) == keys(first)
+    assert {run.spec.task.name for run in first.experiments[0].blocks[0].runs} == {"copying"}
+    head = HEAD.replace('path = "small.txt"\nabout = "made vectors"', f'path = "{where.vectors}/small.txt"')
+    assert resolved(written(tmp_path, head=head), where).experiments[0].blocks[0].sources == (("small", "small.txt"),)
+
+
+def test_a_path_is_looked_up_beside_the_file_first(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    below = keys(resolved(written(tmp_path), where))
+    assert where.vectors is not None
+    beside = tmp_path / "small.txt"
+    beside.write_text((where.vectors / "small.txt").read_text().replace("w5 ", "w5 1"))
+    assert keys(resolved(written(tmp_path), where))[2:] != below[2:]
+    beside.unlink()
+    assert keys(resolved(written(tmp_path), where)) == below
+    shutil.copytree(tmp_path / "data" / "copying", tmp_path / "copying")
+    assert keys(resolved(written(tmp_path), Places(None, where.vectors, tmp_path / "work"))) == below
+
+
+def test_two_text_files_or_one_table_are_a_task(tmp_path: Path) -> None:
+    where = places(tmp_path, rows=400)
+    for side in ("source", "target"):
+        text = (tmp_path / "data" / "copying" / f"train.{side}.txt").read_text()
+        (tmp_path / ("train.de" if side == "source" else "train.en")).write_text(text)
+    shutil.copy(tmp_path / "data" / "sorting" / "train.tsv", tmp_path / "reviews.tsv")
+    head = HEAD.replace('path = "copying"', 'path = "train.de, train.en"')
+    head = head.replace('path = "sorting"', 'path = "reviews.tsv"')
+    blocks = BLOCK + BLOCK.replace('"copying"', '"sorting"').replace("grid.recipe", 'task = "sorting"\ngrid.recipe')
+    made = resolved(written(tmp_path, blocks, head), Places(None, where.vectors, tmp_path / "work"))
+    for ready in made.tasks.values():
+        rows = {name: split["rows"] for name, split in ready.prepared.manifest["splits"].items()}
+        assert rows["valid"] == rows["test"] == 40
+        assert sum(rows.values()) == 400
+        assert any("40 for validation and 40 for the test" in note for note in ready.prepared.manifest["notes"])
+
+
+WRONG_PATHS = {
+    'path = "train.de, train.enn"': ("needs train.enn", "train.en"),
+    'path = "copyin"': ("needs copyin", "copying"),
+    'path = "nowhere/copying"': ("needs nowhere/copying", ""),
+}
+
+
+@pytest.mark.parametrize("line", WRONG_PATHS)
+def test_a_wrong_path_names_every_place_and_the_nearest_name(line: str, tmp_path: Path) -> None:
+    where = places(tmp_path)
+    for name in ("train.de", "train.en"):
+        (tmp_path / name).write_text("a\n")
+    made = resolved(written(tmp_path, head=HEAD.replace('path = "copying"', line)), where)
+    needed, nearest = WRONG_PATHS[line]
+    missing = made.experiments[0].blocks[0].missing
+    assert missing.startswith(needed)
+    name = needed.removeprefix("needs ")
+    assert str(tmp_path / name) in missing
+    assert str(tmp_path / "data" / name) in missing
+    assert f"{nearest}?" in missing if nearest else "did you mean" not in missing
+    assert not Path("copyin").exists()
+
+
+def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    shutil.copy(tmp_path / "data" / "copying" / "train.source.txt", tmp_path / "own.txt")
+    glove = 'glove = { texts = ["own.txt", "data/sorting/train.tsv"], dim = 16, min_count = 1, epochs = 1, x_max = 10 }'
+    head = HEAD.replace('path = "small.txt"\nabout = "made vectors"', glove)
+    made = resolved(written(tmp_path, head=head), where)
+    assert not made.experiments[0].blocks[0].missing
+    (file,) = (tmp_path / "work" / "glove").glob("*.txt")
+    assert {line.split()[0] for line in file.read_text().splitlines()} >= set(WORDS)
+    before = keys(made)
+    (tmp_path / "own.txt").write_text("w1 w2 w3\n" * 50)
+    assert keys(resolved(written(tmp_path, head=head), where))[2:] != before[2:]
+    (tmp_path / "own.txt").unlink()
+    missing = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0].missing
+    assert missing.startswith("needs own.txt: searched ")

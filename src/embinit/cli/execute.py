@@ -11,7 +11,7 @@ from embinit.cli import inputs as planning
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
-    from embinit.experiments.execution.observer import ExecutionSummary
+    from embinit.experiments.execution.observer import ExecutionSummary, Watch
 
 NEEDS_ARGUMENTS = True
 
@@ -43,13 +43,17 @@ def command(
     report(summary, out, json, f"embinit execute {jobs} --out {out}")
 
 
-def executed(jobs: Path, out: Path, device: str, members: int | None, workers: int | None) -> ExecutionSummary:
-    """Return what became of the jobs, showing how far they are; Ctrl-C stops after the step."""
+def executed(
+    jobs: Path, out: Path, device: str, members: int | None, workers: int | None, also: Watch | None = None
+) -> ExecutionSummary:
+    """Execute the jobs with a progress display; Ctrl-C stops after the step. `also` is a further observer."""
     from embinit.cli.progress import Progress
     from embinit.experiments.execution.engine import execute
     from embinit.experiments.execution.interruption import Interruption
+    from embinit.experiments.execution.observer import Watches
 
-    with Progress() as watch, Interruption(watch.said) as stopping:
+    with Progress() as progress, Interruption(progress.said) as stopping:
+        watch = progress if also is None else Watches([progress, also])
         return execute(jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -155,3 +156,21 @@ def looked_up(drafts: list[Draft], where: Places) -> Resolved:
 def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
     """Return the experiment of each file with the specs that are known so far."""
     return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))
+
+
+def experiment_of(file: Path, where: Places) -> Experiment:
+    """Return the experiment of a file for its report.
+
+    It is known from the file alone, except for tasks on the user's own files: their content identifies runs, so that the
+    files are looked up if they are here.
+    """
+    from dataclasses import replace
+
+    from embinit.experiments.inputs.outline import read_experiment
+    from embinit.experiments.inputs.resolve import resolve
+
+    (draft,) = drafts_of([file])
+    if draft.kind == "training" and any(task.name == "files" for task in draft.tasks.values()):
+        with suppress(EmbinitError):
+            return resolve([draft], replace(where, read_only=True)).experiments[0]
+    return read_experiment(file, where)

@@ -11,10 +11,13 @@ import typer
 
 from embinit.cli import inputs as planning
 from embinit.cli import options as shared
+from embinit.format import plural
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from embinit.experiments.definition.draft import Draft
-    from embinit.experiments.execution.observer import ExecutionSummary
+    from embinit.experiments.execution.observer import Watch
     from embinit.experiments.inputs.locations import Places
     from embinit.experiments.inputs.resolve import Resolved
 
@@ -24,14 +27,15 @@ NEEDS_ARGUMENTS = True
 def command(
     files: planning.Files,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what would run, what is done, and what it would take.")
+        bool,
+        typer.Option("--dry-run", help="Train nothing: list the runs, those that are done, and the estimated cost."),
     ] = False,
     block: Annotated[
         list[str] | None,
         typer.Option(
             "--block",
             metavar="TEXT",
-            help="Only blocks whose name has this in it (may be given again).",
+            help="Only blocks whose name contains this text (may be given again).",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +45,18 @@ def command(
             "--seeds",
             min=1,
             metavar="N",
-            help="Only the first N seeds of each block: a first answer soon; the others are added whenever they run.",
+            help="Only the first N seeds of each block, for a first answer. Run without it later to add the others.",
+            show_default=False,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            "--epochs",
+            min=1,
+            metavar="N",
+            help="Train for N epochs instead of the file's number, for a quick look. These are other runs: the report of "
+            "the file leaves them out, and `embinit clean` removes them.",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +65,16 @@ def command(
         typer.Option(
             "--plan",
             metavar="DIR",
-            help="Write a folder to be executed on another machine (jobs, data, rows) instead of running.",
+            help="Train nothing: write a folder (jobs, data, rows) that another machine executes.",
+            show_default=False,
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(
+            "--tensorboard",
+            metavar="DIR",
+            help="Also write the curves of each run for TensorBoard (pip install 'embinit[tensorboard]').",
             show_default=False,
         ),
     ] = None,
@@ -58,14 +82,14 @@ def command(
     members: planning.Members = None,
     workers: planning.Workers = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="local|ray", help="Who trains: this machine, or a Ray cluster.")
+        str, typer.Option("--engine", metavar="local|ray", help="Where to train: on this machine, or on a Ray cluster.")
     ] = "local",
     address: Annotated[
         str | None,
         typer.Option(
             "--address",
             metavar="HOST:PORT",
-            help="The address of a Ray cluster, or `auto`; by default one is started on this machine.",
+            help="The address of a Ray cluster, or `auto`. By default a cluster is started on this machine.",
             show_default=False,
         ),
     ] = None,
@@ -75,146 +99,110 @@ def command(
     vectors: planning.Vectors = None,
     json: shared.Json = False,
 ) -> None:
-    """Run experiments; what is done is not done again, and what was stopped goes on.
+    """Run experiments. Finished runs are not trained again, and stopped ones continue.
 
-    Equal runs are the same run, in whichever file they stand. Ctrl-C finishes the step, writes a checkpoint and says how to
-    go on; a second one stops at once. Blocks whose data or vectors are not here are said and left out; where they
-    are here and cannot be read, the others run and the exit code is 1.
+    Equal runs of several files are trained once. Ctrl-C finishes the step, writes a checkpoint and prints the command that
+    continues; a second Ctrl-C stops at once. A block whose data or vectors are missing is left out with a message. If its
+    files exist and cannot be read, the other blocks run and the exit code is 1.
 
     embinit run experiments/demo.toml
     """
     from embinit.cli.console import console
+    from embinit.cli.dry_run import data_notes, print_dry_run
+    from embinit.cli.engines import check_engine, run_on_ray
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError
-    from embinit.experiments.plan import specs_of, with_first_seeds, write_plan
+    from embinit.experiments.plan import specs_of, unfinished, with_epochs, with_first_seeds, write_plan
     from embinit.experiments.runs.store import is_done
 
-    _check_engine(engine, address, workers, device)
+    check_engine(engine, address, workers, device)
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
+    if epochs is not None:
+        drafts = with_epochs(drafts, epochs)
     resolved = planning.looked_up(drafts, where) if dry_run else planning.resolved_of(drafts, where)
     if seeds is not None:
         resolved = with_first_seeds(resolved, seeds)
     if dry_run:
-        _dry(resolved, runs, device, members, json)
+        print_dry_run(resolved, runs, device, members, json)
         return
     specs = specs_of(resolved)
-    _record(drafts, resolved, runs, whole=not block and seeds is None)
+    _record(drafts, resolved, runs, whole=not block and seeds is None, quick=epochs is not None)
     _say_missing(resolved)
-    for note in _notes(resolved):
+    for note in data_notes(resolved):
         console(err=True).print(note, markup=False, soft_wrap=True)
+    todo = unfinished(resolved, specs, runs)
     if plan is not None:
-        todo = [spec for spec in specs if not is_done(runs / spec.key)]
         path = write_plan(resolved, todo, plan, where.work)
         _planned(path, len(todo), len(specs) - len(todo), json)
         _end_with_damaged(resolved)
         return
     measured = _measure(drafts, resolved, runs, where)
     if not specs and not measured:
-        raise EmbinitError("nothing can be run here; --dry-run says what is missing")
+        raise EmbinitError("nothing can be run here; the reasons stand above")
     if not json:
         _say_measured(measured)
     if not specs:
         _end_with_damaged(resolved)
         return
-    jobs = write_plan(resolved, specs, where.work, where.work)
-    if engine == "ray":
-        summary = _on_ray(jobs, runs, device, members, workers, address)
-    else:
-        summary = executed(jobs, runs, device, members, workers)
+    # Runs of the user's own files may be finished under another key; the executor knows runs by their own keys alone.
+    executable = [spec for spec in specs if spec in todo or is_done(runs / spec.key)]
+    jobs = write_plan(resolved, executable, where.work, where.work)
+    with _curves(tensorboard, resolved, runs) as curves:
+        if engine == "ray":
+            summary = run_on_ray(jobs, runs, device, members, workers, address, curves)
+        else:
+            summary = executed(jobs, runs, device, members, workers, curves)
+    summary.already += len(specs) - len(executable)
     if not json:
         _results(resolved, runs)
+        _say_next(files, epochs, tensorboard, runs)
     report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
     _end_with_damaged(resolved)
 
 
-def _check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
-    """Raise where the engine is unknown, is not installed or does not answer, before anything is prepared for it."""
-    from embinit.errors import EmbinitError, closest
+def _curves(folder: Path | None, resolved: Resolved, runs: Path) -> AbstractContextManager[Watch | None]:
+    """Return an observer that writes curves for TensorBoard, those of finished runs at once; None without a folder."""
+    from contextlib import nullcontext
 
-    if engine not in ("local", "ray"):
-        raise EmbinitError(f"unknown engine {engine!r}{closest(engine, ('local', 'ray'))}")
-    if engine == "local":
-        if address is not None:
-            raise EmbinitError("--address is a Ray cluster's; add --engine ray")
-        return
-    if address is not None and workers is not None:
-        raise EmbinitError(
-            "--workers is for this machine; the nodes of a cluster say what they give (ray start --num-cpus)"
-        )
-    from embinit.experiments.execution.ray.cluster import check
+    from embinit.experiments.execution.tensorboard import Curves, curve_names
+    from embinit.experiments.runs.store import results_of
 
-    check(address, device)
+    if folder is None:
+        return nullcontext()
+    curves = Curves(folder, curve_names(resolved.experiments))
+    for experiment in resolved.experiments:
+        if experiment.kind == "training":
+            curves.finished_runs(results_of(experiment, runs))
+    return curves
 
 
-def _on_ray(
-    jobs: Path, runs: Path, device: str, members: int | None, workers: int | None, address: str | None
-) -> ExecutionSummary:
-    """Return what became of the jobs on a Ray cluster, showing how far they are; Ctrl-C keeps what is done."""
-    from embinit.cli.progress import Progress
-    from embinit.experiments.execution.interruption import Interruption
-    from embinit.experiments.execution.ray.engine import execute_on_ray
+def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, runs: Path) -> None:
+    """Print the commands that show the results."""
+    from embinit.cli.console import console
 
-    with Progress() as watch:
-        text = "stopping: what is done is kept, what is in training is given up"
-        with Interruption(lambda _: watch.said(text)) as stopping:
-            return execute_on_ray(
-                jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch, stopping=stopping
-            )  # fmt: skip
-
-
-def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
-    """Print what would run."""
-    from embinit.cli.console import console, print_json
-    from embinit.cli.listing import lines_table, not_run
-    from embinit.cli.progress import clock
-    from embinit.experiments.execution.cost import likely_device
-    from embinit.experiments.plan import specs_of
-    from embinit.experiments.status import estimate_resolved, lines_of, state_of
-    from embinit.format import plural
-
-    state = state_of(runs)
-    lines = [line for experiment in resolved.experiments for line in lines_of(experiment, runs, state)]
-    specs = specs_of(resolved)
-    chosen = likely_device(device)
-    guess = estimate_resolved(resolved, runs, members, chosen)
-    if json:
-        content = [{**vars(line), "axes": dict(line.axes)} for line in lines]
-        print_json({"lines": content, "runs": len(specs), "estimate": {"device": chosen, **vars(guess)}})
-        return
     screen = console()
-    screen.print(lines_table(lines))
-    for text in not_run(lines):
-        screen.print(text, markup=False, soft_wrap=True)
-    screen.print(
-        f"{plural(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
-    )
-    if guess.runs:
-        room = f"{guess.memory / 1e9:.1f} GB"
+    if tensorboard is not None:
+        screen.print(f"curves: tensorboard --logdir {shlex.quote(str(tensorboard))}", markup=False, soft_wrap=True)
+    if epochs is not None:
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {plural(guess.groups, 'group')}, up to {room}"
-            f"{'' if guess.prepared else ' (estimate, not prepared)'}",
-            markup=False,
+            f"a quick look of {plural(epochs, 'epoch')}: reports leave these runs out", markup=False, soft_wrap=True
         )
-    for note in _notes(resolved):
-        screen.print(note, markup=False, soft_wrap=True)
+        return
+    folder = "" if runs == planning.RUNS else f" --runs {shlex.quote(str(runs))}"
+    for file in files:
+        screen.print(f"report: embinit report {shlex.quote(str(file))}{folder}", markup=False, soft_wrap=True)
 
 
-def _notes(resolved: Resolved) -> list[str]:
-    """Return notes about the data: rows that were left out, sentences that were cut, sizes that are not official."""
-    tasks = [*(ready.prepared for ready in resolved.tasks.values()), *resolved.estimates.values()]
-    notes = [f"note: {prepared.path.name}: {note}" for prepared in tasks for note in prepared.manifest["notes"]]
-    return list(dict.fromkeys(notes))
-
-
-def _record(drafts: list[Draft], resolved: Resolved, runs: Path, whole: bool) -> None:
+def _record(drafts: list[Draft], resolved: Resolved, runs: Path, whole: bool, quick: bool) -> None:
     """Record the runs that each file plans, so that `status` and `clean` know the experiments of runs."""
     from embinit.experiments.runs.registry import record
 
     for draft, experiment in zip(drafts, resolved.experiments, strict=True):
         planned = [run.spec.key for block in experiment.blocks if not block.missing for run in block.runs]
         if experiment.kind == "training" and planned:
-            record(runs, draft.file, experiment.name, planned, whole and not any(b.missing for b in experiment.blocks))
+            whole_file = whole and not any(block.missing for block in experiment.blocks)
+            record(runs, draft.file, experiment.name, planned, whole_file, quick)
 
 
 def _say_missing(resolved: Resolved) -> None:
@@ -228,7 +216,7 @@ def _say_missing(resolved: Resolved) -> None:
 
 
 def _end_with_damaged(resolved: Resolved) -> None:
-    """Say again, after all else, which blocks have files that cannot be used, and leave with exit code 1 for them."""
+    """Name, after all other output, the blocks whose files cannot be used; the exit code is then 1."""
     from embinit.cli.console import console
 
     for (experiment, block), why in resolved.damaged.items():
@@ -239,7 +227,6 @@ def _end_with_damaged(resolved: Resolved) -> None:
 
 def _planned(path: Path, todo: int, done: int, json: bool) -> None:
     from embinit.cli.console import console, print_json
-    from embinit.format import plural
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
@@ -249,11 +236,13 @@ def _planned(path: Path, todo: int, done: int, json: bool) -> None:
     screen.print(
         f"{plural(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
     )
-    screen.print(f"there: embinit execute {path.name} --out runs; back here: embinit collect FOLDER", markup=False)
+    screen.print(
+        f"on the other machine: embinit execute {path.name} --out runs; then here: embinit collect FOLDER", markup=False
+    )
 
 
 def _measure(drafts: list[Draft], resolved: Resolved, runs: Path, where: Places) -> list[Path]:
-    """Write the measures of experiments that train nothing."""
+    """Write the measurements of experiments that train nothing."""
     from embinit.cli.console import working
 
     written = []

@@ -106,9 +106,13 @@ def _pair_of(paths: Sequence[Path]) -> str | None:
     return "-".join(language for language in languages if language) if all(languages) else None
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file's name ends like a table: `reviews.tsv`, `reviews.csv.gz`."""
+    return _PACKED.sub("", path.name).endswith(TABLES)
+
+
 def _check_table(path: Path) -> None:
-    name = _PACKED.sub("", path.name)
-    if not name.endswith(TABLES):
+    if not is_table(path):
         raise EmbinitError(
             f"{path} is neither a folder nor a table ({', '.join(TABLES)}); parallel text is two files: "
             f'path = "{path.name}, OTHER"'

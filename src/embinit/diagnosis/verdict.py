@@ -15,7 +15,8 @@ from embinit.diagnosis.basis import Basis
 from embinit.diagnosis.findings import Finding, Severity, position_findings, rounding_findings, row_findings
 from embinit.diagnosis.wording import Advice, Case, advice_of, advice_text, fraction, headline
 from embinit.display import Panel
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
 from embinit.types import Aligned, Host, Matrix, xavier_std

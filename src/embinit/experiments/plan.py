@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from filecmp import cmp
 from pathlib import Path
+from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.experiments.definition.draft import Draft
 from embinit.experiments.execution.provenance import code_of, commit_of
 from embinit.experiments.inputs.resolve import Resolved
 from embinit.experiments.jobs import Job, write_jobs
+from embinit.experiments.runs.store import finished_folders
 from embinit.experiments.spec import Spec
 
 
@@ -22,6 +26,12 @@ def specs_of(resolved: Resolved) -> list[Spec]:
                 if not block.missing:
                     found.update({planned.spec.key: planned.spec for planned in block.runs})
     return list(found.values())
+
+
+def unfinished(resolved: Resolved, specs: list[Spec], runs: Path) -> list[Spec]:
+    """Return the specs without a finished run; a run on the user's own files may have another key (`finished_folders`)."""
+    done = {key for experiment in resolved.experiments for key in finished_folders(experiment, runs)}
+    return [spec for spec in specs if spec.key not in done]
 
 
 def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
@@ -38,6 +48,27 @@ def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
             blocks.append(replace(block, runs=runs))
         experiments.append(replace(experiment, blocks=tuple(blocks)))
     return replace(resolved, experiments=experiments)
+
+
+def with_epochs(drafts: list[Draft], epochs: int) -> list[Draft]:
+    """Return the experiments with another number of epochs in every run; their runs are other runs."""
+    return [
+        replace(
+            draft,
+            blocks=tuple(
+                replace(
+                    block,
+                    runs=tuple(replace(run, training=_with(run.training, "epochs", epochs)) for run in block.runs),
+                )
+                for block in draft.blocks
+            ),
+        )
+        for draft in drafts
+    ]
+
+
+def _with(values: tuple[tuple[str, Any], ...], name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted({**dict(values), name: value}.items()))
 
 
 def jobs_of(resolved: Resolved, specs: list[Spec]) -> list[Job]:
@@ -71,13 +102,24 @@ def write_plan(resolved: Resolved, specs: list[Spec], folder: Path, work: Path) 
 
 
 def _copied(source: Path, target: Path) -> None:
-    if target.exists():
+    """Copy a file or a folder, unless an equal one is there; a damaged one is replaced."""
+    if _equal(source, target):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
     if source.is_dir():
         shutil.copytree(source, part)
+        shutil.rmtree(target, ignore_errors=True)
     else:
         shutil.copyfile(source, part)
-    part.rename(target)
+    part.replace(target)
+
+
+def _equal(source: Path, target: Path) -> bool:
+    """Return whether two files, or the files of two folders, have the same bytes."""
+    if source.is_dir():
+        names = sorted(path.name for path in source.iterdir())
+        there = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+        return names == there and all(_equal(source / name, target / name) for name in names)
+    return target.is_file() and cmp(source, target, shallow=False)

@@ -15,7 +15,7 @@ from embinit.experiments.execution.processes import cores
 from embinit.experiments.experiment import Axes, Block, Experiment
 from embinit.experiments.inputs.resolve import Resolved
 from embinit.experiments.jobs import Job
-from embinit.experiments.plan import jobs_of, specs_of
+from embinit.experiments.plan import jobs_of, specs_of, unfinished
 from embinit.experiments.runs.result import FailureFile
 from embinit.experiments.runs.store import finished_folders, is_done
 from embinit.experiments.spec import Spec
@@ -124,8 +124,7 @@ def estimate(jobs: Sequence[Job], runs: Path, members: int | None, device: str) 
 
 def estimate_resolved(resolved: Resolved, runs: Path, members: int | None, device: str) -> Estimate:
     """Return the cost of an experiment's missing runs, from estimated sizes where data is not prepared yet."""
-    done = {key for experiment in resolved.experiments for key in finished_folders(experiment, runs)}
-    specs = [spec for spec in specs_of(resolved) if spec.key not in done]
+    specs = unfinished(resolved, specs_of(resolved), runs)
     jobs = jobs_of(resolved, [spec for spec in specs if spec.key not in resolved.estimates])
     unprepared: dict[Path, Prepared] = {}
     for spec in specs:

@@ -15,6 +15,27 @@ ADDED = ("sinusoidal", "learned", "gained", "shuffled")
 TABLED = ("sinusoidal", "gained", "shuffled")
 
 
+def default_heads(dim: int) -> int:
+    """Return the heads of a model that states none: 8, else 10, else the largest divisor of the dimension below 8.
+
+    >>> default_heads(512), default_heads(300), default_heads(100), default_heads(50), default_heads(63)
+    (8, 10, 10, 10, 7)
+    """
+    for heads in (8, 10, 7, 6, 5, 4, 3, 2):
+        if dim % heads == 0:
+            return heads
+    return 1
+
+
+def fitting_heads(dim: int, even: bool = False, most: int = 32) -> list[int]:
+    """Return the numbers of heads that divide a dimension, up to `most`; `even`: into even head dimensions.
+
+    >>> fitting_heads(300, even=True)
+    [1, 2, 3, 5, 6, 10, 15, 25, 30]
+    """
+    return [heads for heads in range(1, min(dim, most) + 1) if dim % heads == 0 and not (even and dim // heads % 2)]
+
+
 @dataclass(frozen=True)
 class Architecture:
     """A vanilla transformer as in PyTorch's tutorial (PAPER.md 1), and the options that research needs."""
@@ -70,9 +91,13 @@ class Architecture:
         if self.tied and self.task == "classification":
             raise EmbinitError("a classification has no target embedding to tie its output to")
         if self.dim % self.heads:
-            raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions")
+            fitting = ", ".join(map(str, fitting_heads(self.dim)))
+            raise EmbinitError(f"{self.heads} heads do not divide {self.dim} dimensions; set heads to one of {fitting}")
         if self.positions == "rotary" and self.dim // self.heads % 2:
-            raise EmbinitError(f"rotary positions need an even head dimension, not {self.dim // self.heads}")
+            fitting = ", ".join(map(str, fitting_heads(self.dim, even=True)))
+            advice = f"set heads to one of {fitting}" if fitting else f"{self.dim} dimensions have none"
+            message = f"rotary positions need an even head dimension, not {self.dim // self.heads}; {advice}"
+            raise EmbinitError(message)
         if self.norm_epsilon <= 0:
             raise EmbinitError(f"norm_epsilon is {self.norm_epsilon}; a number above 0 is needed")
         if self.output_block and (not self.is_language_model or self.activation == "swiglu"):

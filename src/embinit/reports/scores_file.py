@@ -19,7 +19,8 @@ from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec, Task
 from embinit.format import listed
 from embinit.reports.analysis.provenance import report_command
-from embinit.reports.model import Metric, Summary
+from embinit.reports.model import Summary
+from embinit.reports.scores import Metric
 from embinit.reports.summarize import summarize
 
 _START, _SEED, _BLOCK = "start", "seed", "block"
@@ -101,7 +102,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         raise EmbinitError(f"{path} has no start {baseline!r}{closest(baseline, starts)}")
     base = baseline or next((name for name in _BASELINES if name in starts), starts[0])
     if baseline is None:
-        notes.append(f"The baseline is {base}; choose another with --baseline")
+        notes.append(f"The baseline is {base}; choose another with --baseline.")
     blocks, results, metrics = [], dict[str, Result](), {}
     for name, column, members in _groups(path, runs, columns):
         block = _block(name, column, members, starts)
@@ -110,7 +111,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         results |= _results(block, column, members)
         notes += _missing_seeds(block, results)
     if falling := list(dict.fromkeys(metric.label for metric in metrics.values() if not metric.higher)):
-        notes.append(f"Lower is better for {listed(falling)}")
+        notes.append(f"Lower is better for {listed(falling)}.")
     question = f"Which of {len(starts)} starts reaches the best {listed(columns)}?"
     experiment = Experiment(path.stem, path.name, question, tuple(blocks), baseline=base)
     return ScoreTable(experiment, results, metrics, tuple(notes))
@@ -136,7 +137,7 @@ def _read_runs(path: Path) -> tuple[list[_Run], list[str], list[str]]:
             raise EmbinitError(
                 f"{path}, lines {first} and {number}: {run.start} has two lines for seed {run.seed}{where}"
             )
-    left_out = f"Columns without numbers are left out: {listed(text_columns)}" if text_columns else ""
+    left_out = f"Columns without numbers are left out: {listed(text_columns)}." if text_columns else ""
     return runs, columns, [left_out] if left_out else []
 
 
@@ -249,7 +250,7 @@ def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:
         if planned.spec.key not in results:
             lacking.setdefault(dict(planned.axes)[_START], []).append(str(planned.spec.seed))
     return [
-        f"{block.name}: {start} has no score for seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}"
+        f"{block.name}: {start} has no score for seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}."
         for start, seeds in lacking.items()
     ]
 

@@ -1,4 +1,4 @@
-"""`baseline` of an experiment's file: recipes, each in every row's own setting or in one that is said."""
+"""`baseline` of an experiment file: recipes, each in every row's own setting or in a stated one."""
 
 from __future__ import annotations
 
@@ -7,53 +7,56 @@ from typing import Any
 
 from embinit.errors import closest
 from embinit.experiments.definition.draft import DraftBlock
-from embinit.experiments.definition.grid import flat, settings, shown
+from embinit.experiments.definition.file import ExperimentFile
+from embinit.experiments.definition.grid import as_text, in_file_order
+from embinit.experiments.definition.problems import BASELINE_FORMS, Checked, Problems
 from embinit.experiments.definition.sections import Tables
-from embinit.experiments.definition.settings import Problems
 from embinit.experiments.experiment import SAME, Baseline
 
-_FORMS = '"xavier", a list of recipes, or {recipe = "xavier", model.positions = "sinusoidal"}'
 _DEFAULT = "xavier"
 
 
-def read_baselines(content: Any, tables: Tables, problems: Problems) -> tuple[Baseline, ...]:
-    """Return what rows are compared with, at least one; what is wrong with it is noted."""
-    listed = content if isinstance(content, list) else [_DEFAULT if content == "" else content]
-    if not listed:
-        problems.add("baseline", f"an empty list, but {_FORMS} is expected")
-    found = [_baseline(one, tables, problems) for one in listed]
-    sound = [one for one in found if one is not None]
-    if sound and sound[0].recipe == SAME:
-        problems.add("baseline", f"begins with {SAME!r}; a recipe comes first, which reports draw the others against")
-    for one in dict.fromkeys(one for one in sound if sound.count(one) > 1):
-        problems.add("baseline", f"{one.recipe!r} stands in the list twice")
-    return tuple(sound) or (Baseline(_DEFAULT),)
+def read_baselines(checked: Checked[ExperimentFile], tables: Tables, problems: Problems) -> tuple[Baseline, ...]:
+    """Return the baselines of a file, at least one."""
+    content = checked.content.get("baseline", "")
+    listed = content if isinstance(content, list) else [] if content == "" else [content]
+    baselines = []
+    for table, written in zip(checked.table.baseline, listed, strict=True):
+        settings = in_file_order(table.model_dump(exclude_unset=True), _table(written))
+        baseline = _baseline(settings, written, tables, problems)
+        baselines += [baseline] if baseline is not None else []
+    if baselines and baselines[0].recipe == SAME:
+        problems.add("baseline", f"begins with {SAME!r}; put a recipe first, because figures are drawn against it")
+    for baseline in dict.fromkeys(baseline for baseline in baselines if baselines.count(baseline) > 1):
+        problems.add("baseline", f"{baseline.recipe!r} stands in the list twice")
+    return tuple(baselines) or (Baseline(_DEFAULT),)
 
 
-def _baseline(content: Any, tables: Tables, problems: Problems) -> Baseline | None:
-    given = flat(content) if isinstance(content, dict) else {"recipe": content}
-    name = given.pop("recipe", None)
-    if not isinstance(name, str):
-        problems.add("baseline", f"{content!r}, but {_FORMS} is expected")
+def _table(written: Any) -> Any:
+    return {"recipe": written} if isinstance(written, str) else written
+
+
+def _baseline(settings: dict[str, Any], written: Any, tables: Tables, problems: Problems) -> Baseline | None:
+    if "recipe" not in settings:
+        problems.add("baseline", f"{written!r}, but {BASELINE_FORMS} is expected")
         return None
-    name = " ".join(name.split())
-    if name != SAME and name not in tables.recipes:
-        tables.recipe(name, "target", "baseline")
-    for key in [key for key in given if key == "seed" or key.rpartition(".")[2] == "recipe"]:
-        problems.add("baseline", f"{key} cannot be said here; rows are compared seed by seed, recipe by recipe")
-        del given[key]
-    pinned = settings(given, "baseline", problems)
-    if name == SAME and not given:
-        problems.add("baseline", f"{SAME!r} needs a setting: rows differ from themselves only in another one")
-    return Baseline(name, tuple((key, shown(value)) for key, value in pinned.items()))
+    name = " ".join(settings.pop("recipe").split())
+    if name != SAME and name not in tables.recipes and name not in tables.wrong:
+        tables.recipe(name, "", "baseline")
+    for key in [key for key in settings if key == "seed" or key.rpartition(".")[2] == "recipe"]:
+        problems.add("baseline", f"remove {key}; rows are compared seed by seed and recipe by recipe")
+        del settings[key]
+    if name == SAME and not settings:
+        problems.add("baseline", f"{SAME!r} needs a setting, because a row does not differ from itself")
+    return Baseline(name, tuple((key, as_text(value)) for key, value in settings.items()))
 
 
-def note_unmet(baselines: Sequence[Baseline], blocks: Sequence[DraftBlock], problems: Problems) -> None:
-    """Note settings of a baseline that no block has runs of: nothing would be compared with it."""
+def check_settings_occur(baselines: Sequence[Baseline], blocks: Sequence[DraftBlock], problems: Problems) -> None:
+    """Add settings of a baseline that no block has runs of: nothing would be compared with it."""
     values: dict[str, dict[str, None]] = {}
     for axis, value in (pair for block in blocks for run in block.runs for pair in run.axes):
         values.setdefault(axis, {})[value] = None
-    for axis, value in dict.fromkeys(pair for one in baselines for pair in one.at):
+    for axis, value in dict.fromkeys(pair for baseline in baselines for pair in baseline.at):
         if axis not in values:
             problems.add("baseline", f"{axis} is no axis of any block's grid{closest(axis, values)}")
         elif value not in values[axis]:

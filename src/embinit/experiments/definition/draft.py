@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.corpora.tasks import tasks
-from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
+from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings, kind_of_data
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.models.architecture import Architecture, default_heads
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
+from embinit.types import TEXT_TASKS
 
 #: How files name the sides of a task, from how prepared tasks do.
 FILE_SIDES = {side: name for name, side in SIDES.items()}
-_GENERATED = {"captions": "translation", "captions-labelled": "classification"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class DraftSide:
 
 @dataclass(frozen=True)
 class DraftRun:
-    """One run: which task and sources by their names in the file; `model` may lack its dimension."""
+    """One run: its task and sources by their names in the file; `model` may lack its dimension, and the heads with it."""
 
     task: str
     sides: tuple[tuple[str, DraftSide], ...]
@@ -49,8 +50,9 @@ class DraftRun:
     axes: Axes
 
     def spec(self, task: Task, rows: dict[str, str], dim: int | None) -> Spec:
-        """Return the run's spec, given what is known by now; a dimension that is not known is left out."""
-        model = {**dict(self.model), **({} if dim is None else {"dim": dim})}
+        """Return the run's spec; a dimension that is not known yet is left out."""
+        heads = Architecture.heads if dim is None else default_heads(dim)
+        model = {"heads": heads, **dict(self.model), **({} if dim is None else {"dim": dim})}
         return Spec(
             task=task,
             sides=tuple((name, side.side(rows.get(name, ""))) for name, side in self.sides),
@@ -118,22 +120,19 @@ def canonical(recipe: Recipe) -> str:
     return next((name for name in named_recipes() if recipe_of(name).steps == recipe.steps), str(recipe))
 
 
-def task_of(settings: TaskSettings, data: str = "") -> Task:
-    """Return what of a task's settings decides a run's numbers."""
+def task_of(settings: TaskSettings, data: str = "", label: str = "") -> Task:
+    """Return the settings of a task that decide a run's numbers. The label names the user's own files, wherever they lie."""
     return Task(
-        settings.path or settings.name if settings.name == "files" else settings.name,
+        label or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
-        settings.size, settings.also, data,
+        settings.size, settings.also, data, kind_of(settings) if kind_of(settings) in TEXT_TASKS else None,
+        settings.boundary,
     )  # fmt: skip
 
 
 def kind_of(settings: TaskSettings) -> str:
-    """Return `translation` or `classification`."""
-    if settings.name in _GENERATED:
-        return _GENERATED[settings.name]
-    if settings.name == "files":
-        return settings.kind or "translation"
-    return tasks()[settings.name].task
+    """Return the kind of a task: `translation`, `classification`, `language_model` or `masked_language_model`."""
+    return settings.kind or kind_of_data(settings.name)
 
 
 def sides_of(settings: TaskSettings) -> tuple[str, ...]:

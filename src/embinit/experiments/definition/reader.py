@@ -1,91 +1,92 @@
-"""One TOML file a question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
+"""One TOML file for each question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
 
 All mistakes are reported at once, with the closest name, before anything starts (docs/how-to/experiments.md).
 """
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import EmbinitError, closest
-from embinit.experiments.definition.baselines import note_unmet, read_baselines
+from embinit.experiments.definition.baselines import check_settings_occur, read_baselines
 from embinit.experiments.definition.blocks import read_blocks
 from embinit.experiments.definition.draft import Draft
-from embinit.experiments.definition.sections import SHARED, read_tables
-from embinit.experiments.definition.settings import Problems, checked
+from embinit.experiments.definition.file import SHARED, ExperimentFile
+from embinit.experiments.definition.problems import BASELINE_FORMS, Problems, validated
+from embinit.experiments.definition.sections import tables_of
+from embinit.files import read_toml
 
-KINDS = ("training", "distribution", "analogy", "verdict")
-_TEXTS = ("title", "question", "cost", "kind")
-_TOP = (*_TEXTS, "baseline", "notes", "include", "defaults", "block", *SHARED)
+#: The keys of a file that hold settings of runs.
+_WITH_SETTINGS = ("baseline", "defaults", "block")
 
 
 def read_draft(path: Path) -> Draft:
-    """Return the experiment that a file describes; everything that is wrong with it is one error."""
+    """Return the experiment that a file describes; all of its mistakes are one error."""
     problems = Problems(path.name)
-    content = _content(path)
-    for key in content:
-        if key not in _TOP:
-            problems.add("", f"unknown key {key!r}{closest(key, _TOP)}")
-    content = _with_included(content, path, problems)
-    texts = {key: _text(content, key, problems) for key in _TEXTS}
-    kind = texts["kind"] or KINDS[0]
-    if kind not in KINDS:
-        problems.add("kind", f"{kind!r} is unknown{closest(kind, KINDS)}")
-    notes, wrong = checked(content.get("notes", []), tuple[str, ...])
-    if wrong:
-        problems.add("notes", wrong)
-    tables = read_tables(content, problems)
-    baselines = read_baselines(content.get("baseline", ""), tables, problems)
-    blocks = read_blocks(content, kind, tables, problems)
-    if not problems.found:
-        note_unmet(baselines, blocks, problems)
-    if problems.found:
-        raise EmbinitError(said(problems.found))
+    content = read_toml(path)
+    content.update((key, _nested(content[key])) for key in _WITH_SETTINGS if key in content)
+    checked = validated(ExperimentFile, _with_names(_with_included(content, path, problems)), problems)
+    file = checked.table
+    tables = tables_of(checked, path.parent, problems)
+    if content.get("baseline") == []:
+        problems.add("baseline", f"an empty list, but {BASELINE_FORMS} is expected")
+    baselines = read_baselines(checked, tables, problems)
+    blocks = read_blocks(checked, tables, problems)
+    if not problems.messages:
+        check_settings_occur(baselines, blocks, problems)
+    problems.raise_if_any()
     plain = len(baselines) == 1 and not baselines[0].at
     return Draft(
-        path, texts["title"] or path.stem, texts["question"], baselines[0].recipe, notes, kind, texts["cost"],
+        path, file.title or path.stem, file.question, baselines[0].recipe, file.notes, file.kind, file.cost,
         tables.sources, tables.tasks, blocks, () if plain else baselines,
     )  # fmt: skip
 
 
-def said(found: list[str]) -> str:
-    """Return what is wrong as one text: a sentence, or a list."""
-    return found[0] if len(found) == 1 else "\n  ".join([f"{len(found)} things are wrong:", *found])
+def _nested(content: Any) -> Any:
+    """Return a file's content with tables in place of dotted keys in quotes: `"model.norm" = "pre"`.
+
+    >>> _nested({"model.norm": "pre", "model": {"heads": 2}})
+    {'model': {'norm': 'pre', 'heads': 2}}
+    """
+    if isinstance(content, list):
+        return [_nested(item) for item in content]
+    if not isinstance(content, dict):
+        return content
+    result: dict[str, Any] = {}
+    for key, value in content.items():
+        table, dot, name = key.partition(".")
+        inner = _nested({name: value} if dot else value)
+        if isinstance(inner, dict) and isinstance(result.get(table), dict):
+            result[table].update(inner)
+        else:
+            result[table] = inner
+    return result
 
 
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EmbinitError(f"{path} is not TOML: {error}") from None
-
-
-def _text(content: dict[str, Any], key: str, problems: Problems) -> str:
-    value, wrong = checked(content.get(key, ""), str)
-    if wrong:
-        problems.add(key, wrong)
-    return "" if wrong else " ".join(str(value).split())
+def _with_names(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a file's content in which each source and each task has its table's name."""
+    named = dict(content)
+    for kind in ("sources", "tasks"):
+        tables = content.get(kind)
+        if isinstance(tables, dict):
+            named[kind] = {
+                name: {"name": name, **table} if isinstance(table, dict) else table for name, table in tables.items()
+            }
+    return named
 
 
 def _with_included(content: dict[str, Any], path: Path, problems: Problems) -> dict[str, Any]:
     """Return the file with the sources, tasks and recipes of the file that it includes; its own come first."""
     name = content.get("include")
-    if name is None:
+    if not isinstance(name, str) or not name:
         return content
-    if not isinstance(name, str):
-        problems.add("include", f"{name!r}, but a file's name is expected")
-        return content
-    other = _content(path.parent / name)
+    other = read_toml(path.parent / name)
     for key in other:
         if key not in SHARED:
             problems.add(f"include {name}", f"{key!r} cannot be shared; only {', '.join(SHARED)} can")
     merged = dict(content)
     for key in SHARED:
-        theirs, mine = other.get(key, {}), content.get(key, {})
-        if isinstance(theirs, dict) and isinstance(mine, dict):
-            merged[key] = {**theirs, **mine}
+        theirs, own = other.get(key, {}), content.get(key, {})
+        if isinstance(theirs, dict) and isinstance(own, dict):
+            merged[key] = {**theirs, **own}
     return merged

@@ -1,167 +1,303 @@
-"""What an experiment's file may say: every key with its type, told from the dataclasses that take the values."""
+"""The settings of a source, a task and a run, each declared once with its type. The reader and the JSON Schema use them.
+
+The comment above a field is its explanation in the reference and in editors.
+"""
 
 from __future__ import annotations
 
-import math
-import types
-from dataclasses import dataclass, field
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, Self, get_origin, get_type_hints
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    WrapValidator,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
+
+from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.tasks import task_data
 from embinit.errors import closest
 from embinit.models.architecture import Architecture
+from embinit.recipes.fills import FILLS
 from embinit.training.options import Training
+from embinit.types import TEXT_TASKS, TaskKind
 
-#: What the prepared task decides and a file cannot set.
-_DECIDED = ("task", "vocabularies", "classes")
+#: Data sets that are generated, and so need no folder, with the kinds of their tasks.
+GENERATED = {
+    "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
+}  # fmt: skip
 #: How files name the sides of a task, and how prepared tasks do.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
-_ON_A_SIDE = ("source", "recipe", "fill")
+#: Fields of Architecture that the prepared task decides and a file cannot set.
+_DECIDED = ("task", "vocabularies", "classes")
+#: Settings whose default depends on others.
+_WITHOUT_DEFAULT = ("dim", "rate")
+#: Keys that no table declares are mistakes.
+_FORBID = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-@dataclass(frozen=True)
+def _as_written(value: Any, check: Callable[[Any], Any]) -> Any:
+    """Return a number as the file writes it: the names of trained vectors depend on `10` and `10.0`."""
+    check(value)
+    return value
+
+
+def _file_or_data_set(text: str) -> str:
+    name, colon, _ = text.partition(":")
+    accepted = (*known_tasks(), "captions")
+    if colon and name not in accepted:  # without a colon it is a file
+        raise ValueError(f"{text!r} is no DATA SET:LANGUAGE{closest(name, accepted)}")
+    return text
+
+
+def _data_set_and_split(text: str) -> str:
+    name, colon, _ = text.partition(":")
+    if not colon or name not in known_tasks():
+        raise ValueError(f"{text!r} is no DATA SET:SPLIT{closest(name, known_tasks())}")
+    return text
+
+
+def _usual_tokenizer(task: dict[str, Any]) -> str:
+    """Return the tokenizer of a data set, if a file names none."""
+    known = known_tasks().get(task.get("name", ""))
+    return "spacy" if known is None else known.tokenizer
+
+
+def _known_fill(name: str) -> str:
+    if name and name not in FILLS:
+        raise ValueError(f"unknown fill {name!r}{closest(name, FILLS)}")
+    return name
+
+
+Number = Annotated[StrictFloat, WrapValidator(_as_written)]
+AtLeastOne = Annotated[StrictInt, Field(ge=1)]
+Fill = Annotated[str, AfterValidator(_known_fill), Field(json_schema_extra={"enum": list(FILLS)})]
+
+
+@dataclass(frozen=True, config=_FORBID)
+class GloveSettings:
+    """`glove = {...}` of a source: the settings of `embinit glove`, and the texts to learn from."""
+
+    #: texts to learn from: files, `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
+    texts: tuple[Annotated[StrictStr, AfterValidator(_file_or_data_set)], ...]
+    #: how the texts are split into words: `whitespace`, or `spacy:LANGUAGE`
+    tokenizer: StrictStr = "whitespace"
+    #: whether words are lower-cased
+    lower: StrictBool = True
+    #: rarer words get no vector
+    min_count: StrictInt = 5
+    #: number of words on each side that count as context
+    window: StrictInt = 10
+    #: dimension of the vectors
+    dim: StrictInt = 100
+    #: passes over the counts
+    epochs: StrictInt = 15
+    #: pairs that occur more often weigh no more
+    x_max: Number = 100.0
+    #: exponent of the weights of pairs
+    alpha: Number = 0.75
+    #: learning rate
+    lr: Number = 0.05
+    #: seed of the first values and of the order
+    seed: StrictInt = 0
+    #: number of sentences to generate, for `captions`
+    sentences: StrictInt = 100_000
+
+
+@dataclass(frozen=True, config=_FORBID)
 class SourceSettings:
-    """One of `[sources.NAME]`: vectors that are there, or vectors to be trained here."""
+    """`[sources.NAME]`: vectors in a file, or vectors to train with GloVe."""
 
-    name: str
-    #: below the folder of vectors, beside the experiment's file, absolute, a hub id, or a fetched name (glove:840B)
-    path: str | None = None
-    #: settings of `embinit glove`, and `texts`
-    glove: dict[str, Any] | None = None
-    about: str = ""
-    stands_in_for: str = ""
-    #: what the official file is called, for the one who wants to put it in place
-    official: str = ""
-    #: said here, it is known before the vectors are read, and checked when they are
-    dim: int | None = None
-    #: whether words that it lacks are made from its pieces
-    compose: bool = True
+    #: the table's own name
+    name: SkipJsonSchema[StrictStr]
+    #: a file or folder beside the TOML or below the folder of vectors, a hub id, or a fetched name (`glove:840B`)
+    path: StrictStr | None = None
+    #: train the vectors with GloVe, with these settings
+    glove: GloveSettings | None = None
+    #: one line that describes the vectors in reports
+    about: StrictStr = ""
+    #: the vectors of the paper that these vectors replace
+    stands_in_for: StrictStr = ""
+    #: name of the official file, shown if the file is missing
+    official: StrictStr = ""
+    #: dimension, if it should be known before the vectors are read; it is checked against them
+    dim: StrictInt | None = None
+    #: whether a missing word is composed from its pieces
+    compose: StrictBool = True
+    #: whether a missing piece inside a word is composed too
+    continuations: StrictBool = False
+
+    @field_validator("dim")
+    @classmethod
+    def _like_glove(cls, dim: int | None, info: ValidationInfo) -> int | None:
+        glove = info.data.get("glove")
+        if glove is not None and dim not in (None, glove.dim):
+            raise ValueError(f"{dim}, but glove.dim is {glove.dim}")
+        return dim
+
+    @model_validator(mode="after")
+    def _path_or_glove(self) -> Self:
+        if (self.path is None) == (self.glove is None):
+            raise ValueError("needs either path or glove = {...}")
+        return self
 
 
-@dataclass(frozen=True)
+def kind_of_data(name: str) -> str:
+    """Return the kind of task of a data set; the user's own files are a translation unless they say otherwise."""
+    if name in GENERATED:
+        return GENERATED[name]
+    return "translation" if name == "files" else task_data(name).task
+
+
+@dataclass(frozen=True, config=_FORBID)
 class TaskSettings:
-    """One of `[tasks.NAME]`: a data set and how it is prepared."""
+    """`[tasks.NAME]`: a data set and how it is prepared."""
 
     #: the data set; by default the table's own name
-    name: str
-    pair: str | None = None
-    tokenizer: str = "spacy"
-    lower: bool | None = None
-    min_count: int | None = None
-    rows: int | None = None
-    longest: int | None = None
-    size: int | None = None
-    also: tuple[str, ...] = ()
-    #: its folder below the folder of data, absolute, or `hub`; by default the data set's name
-    path: str | None = None
-    #: with `files`, the user's own: what they are
-    kind: Literal["translation", "classification"] | None = None
-    #: a file that must be in the folder (`train.tsv`, also compressed; * stands for anything) ...
-    needs: str | None = None
-    #: ... and what is said where it is not
-    official: str = ""
-    about: str = ""
+    name: StrictStr
+    #: languages of a translation, `de-en`; by default the data set's own
+    pair: StrictStr | None = None
+    #: `spacy`, `whitespace`, or a sub-word tokenizer's file, folder or hub id; two, with a comma, for two sides; by
+    #: default `spacy`, and `whitespace` for texts that are split already
+    tokenizer: StrictStr = Field(default_factory=_usual_tokenizer)
+    #: whether texts are lower-cased; by default words are and sub-words are not
+    lower: StrictBool | None = None
+    #: rarer words become `<unk>`; by default the data set's own
+    min_count: AtLeastOne | None = None
+    #: number of training rows to keep, the same ones for all seeds; by default all
+    rows: AtLeastOne | None = None
+    #: number of tokens after which a sentence is cut; by default never
+    longest: AtLeastOne | None = None
+    #: number of training rows to generate, for generated data only
+    size: AtLeastOne | None = None
+    #: test splits of other data sets that are scored as well: `iwslt2017:test`
+    also: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_split)], ...] = ()
+    #: folder below the folder of data, absolute, or `hub`; by default the data set's name
+    path: StrictStr | None = None
+    #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
+    kind: TaskKind | None = None
+    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    boundary: Literal["line", "blank"] | None = None
+    #: a file that the folder must hold (`train.tsv`, also compressed; * stands for any text)
+    needs: StrictStr | None = None
+    #: name of the official file, shown if the file is missing
+    official: StrictStr = ""
+    #: one line that describes the task
+    about: StrictStr = ""
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        accepted = [*known_tasks(), *GENERATED, "files"]
+        if name not in accepted:
+            raise ValueError(f"unknown data set {name!r}{closest(name, accepted)}")
+        return name
+
+    @field_validator("size")
+    @classmethod
+    def _generated(cls, size: int | None, info: ValidationInfo) -> int | None:
+        name = info.data.get("name", "captions")
+        if size is not None and name not in GENERATED:
+            raise ValueError(f"{name} is not generated; use rows = {size} to keep {size} training rows")
+        return size
+
+    @field_validator("kind")
+    @classmethod
+    def _own_files(cls, kind: str | None, info: ValidationInfo) -> str | None:
+        name = info.data.get("name", "files")
+        if kind is not None and name != "files" and not {kind, kind_of_data(name)} <= set(TEXT_TASKS):
+            raise ValueError(f"{name} is known to be a {kind_of_data(name)}; leave kind out")
+        return kind
+
+    @field_validator("boundary")
+    @classmethod
+    def _of_text(cls, boundary: str | None, info: ValidationInfo) -> str | None:
+        kind = info.data.get("kind") or kind_of_data(info.data.get("name", "captions-text"))
+        if boundary is not None and kind not in TEXT_TASKS:
+            raise ValueError(f"boundary is for running text, and this is a {kind}")
+        return boundary
 
 
-@dataclass(frozen=True)
-class GloveSettings:
-    """`glove = {...}` of a source: what `embinit glove` takes; `texts` are `captions:de` or `DATA SET:LANGUAGE`."""
+class SettingsTable(BaseModel):
+    """Base of every table that is not a source or a task."""
 
-    texts: tuple[str, ...]
-    tokenizer: str = "whitespace"
-    lower: bool = True
-    min_count: int = 5
-    window: int = 10
-    dim: int = 100
-    epochs: int = 15
-    x_max: float = 100.0
-    alpha: float = 0.75
-    lr: float = 0.05
-    seed: int = 0
-    #: of the endless captions, so many sentences
-    sentences: int = 100_000
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-@dataclass
-class Problems:
-    """Everything that is wrong with a file, so that all of it can be said at once."""
-
-    file: str
-    found: list[str] = field(default_factory=list)
-
-    def add(self, where: str, what: str) -> None:
-        """Note what is wrong, and where."""
-        line = f"{self.file}, {where}: {what}" if where else f"{self.file}: {what}"
-        if line not in self.found:
-            self.found.append(line)
+def _settings_of(kind: type[Any], omitted: Iterable[str] = (), base: type[SettingsTable] = SettingsTable) -> Any:
+    """Return a table with the fields, types and defaults of a dataclass; each of its keys may be left out."""
+    hints = get_type_hints(kind)
+    declared: dict[str, Any] = {}
+    for item in fields(kind):
+        if item.name not in omitted:
+            hint = hints[item.name]
+            default = None if item.default is MISSING or item.name in _WITHOUT_DEFAULT else item.default
+            declared[item.name] = (Annotated[hint, Strict(False)] if get_origin(hint) is tuple else hint, default)
+    return create_model(f"{kind.__name__}Settings", __base__=base, **declared)
 
 
-def model_fields() -> dict[str, Any]:
-    """Return the types of `model.*`."""
-    return {name: hint for name, hint in get_type_hints(Architecture).items() if name not in _DECIDED}
+class _Preset(SettingsTable):
+    #: a named model whose values this table starts from: `gpt2`, `llama`, `bert` or `sinusoidal`
+    preset: str = ""
 
 
-def training_fields() -> dict[str, Any]:
-    """Return the types of `training.*`."""
-    return get_type_hints(Training)
+ModelSettings = _settings_of(Architecture, _DECIDED, _Preset)
+TrainingSettings = _settings_of(Training)
 
 
-def setting_fields() -> dict[str, Any]:
-    """Return the types of all settings of a run, by their dotted names."""
-    plain = {"task": str, "seed": int, **dict.fromkeys(_ON_A_SIDE, str)}
-    sides = {f"{side}.{name}": str for side in SIDES for name in _ON_A_SIDE}
-    model = {f"model.{name}": hint for name, hint in model_fields().items()}
-    training = {f"training.{name}": hint for name, hint in training_fields().items()}
-    return {**plain, **sides, **model, **training}
+class SideSettings(SettingsTable):
+    """`encoder`, `decoder` or `text`: one embedding matrix."""
+
+    #: a table of `[sources]`
+    source: str = ""
+    #: a recipe's name, steps (`pretrained | center`), a table of `[recipes]`, or `FILE.toml::NAME`
+    recipe: str = "xavier"
+    #: rows of the tokens that the source lacks
+    fill: Fill = "target"
 
 
-def checked(value: Any, hint: Any) -> tuple[Any, str]:
-    """Return the value in its own type, and what is wrong with it (empty: nothing)."""
-    origin, options = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return checked(value, next(option for option in options if option is not type(None)))
-    if origin is Literal:
-        return value, "" if value in options else f"{value!r} is unknown{closest(str(value), map(str, options))}"
-    if origin is tuple:
-        return _tuple(value, options)
-    if hint is dict or origin is dict:
-        return value, "" if isinstance(value, dict) else f"{value!r}, but a table is expected: {{...}}"
-    if hint is bool:
-        return value, "" if isinstance(value, bool) else f"{value!r}, but true or false is expected"
-    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value), "" if math.isfinite(value) else f"{value}, but a finite number is expected"
-    if hint is int and isinstance(value, int) and not isinstance(value, bool):
-        return value, ""
-    if hint is str and isinstance(value, str):
-        return value, ""
-    if isinstance(value, list):
-        return value, "a list; lists go into the block's grid"
-    names = {int: "a whole number", float: "a number", str: "a text"}
-    return value, f"{value!r}, but {names.get(hint, 'something else')} is expected"
+class RunSettings(SideSettings):
+    """The settings of a run: `[defaults]`, and a part of every `[[block]]`."""
+
+    #: a table of `[tasks]`, or a known data set
+    task: str = ""
+    #: seed of everything random in a run
+    seed: Annotated[int, Field(ge=0)] = 1
+    #: the encoder's matrix, where it differs from the decoder's
+    encoder: SideSettings = SideSettings()
+    #: the decoder's matrix, where it differs from the encoder's
+    decoder: SideSettings = SideSettings()
+    #: the matrix of a task with one text
+    text: SideSettings = SideSettings()
+    #: the transformer
+    model: ModelSettings = ModelSettings()  # type: ignore[valid-type]
+    #: the training
+    training: TrainingSettings = TrainingSettings()  # type: ignore[valid-type]
 
 
-def _tuple(value: Any, options: tuple[Any, ...]) -> tuple[Any, str]:
-    endless = len(options) == 2 and options[1] is Ellipsis
-    if not isinstance(value, list) or (not endless and len(value) != len(options)):
-        return value, f"{value!r}, but a list{'' if endless else f' of {len(options)}'} is expected"
-    inner = [checked(one, options[0] if endless else options[i]) for i, one in enumerate(value)]
-    return tuple(one for one, _ in inner), next((wrong for _, wrong in inner if wrong), "")
+def inner_table(hint: Any) -> type[SettingsTable] | None:
+    """Return the type of a field if it is a table of settings, else None."""
+    return hint if isinstance(hint, type) and issubclass(hint, SettingsTable) else None
 
 
-def table(content: dict[str, Any], made: type[Any], where: str, problems: Problems, **given: Any) -> Any:
-    """Return a dataclass from a table of the file; None where that cannot be, which is noted."""
-    hints = get_type_hints(made)
-    values, sound = dict(given), True
-    for key, value in content.items():
-        if key not in hints or (key in given and key != "name"):
-            problems.add(where, f"unknown key {key!r}{closest(key, (name for name in hints if name not in given))}")
-            sound = False
-            continue
-        values[key], wrong = checked(value, hints[key])
-        if wrong:
-            problems.add(f"{where}.{key}", wrong)
-            sound = False
-    try:
-        return made(**values) if sound else None
-    except TypeError as error:
-        problems.add(where, str(error).partition("() ")[2] or str(error))
-        return None
+def setting_names() -> list[str]:
+    """Return the dotted names of all settings of a run."""
+    names = []
+    for name, info in RunSettings.model_fields.items():
+        inner = inner_table(info.annotation)
+        names += [name] if inner is None else [f"{name}.{key}" for key in inner.model_fields]
+    return names

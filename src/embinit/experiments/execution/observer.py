@@ -1,7 +1,8 @@
-"""What executors tell whoever watches, and what became of the jobs in the end."""
+"""Observers of an executor, and the summary of its jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,44 +11,81 @@ from embinit.experiments.jobs import Group
 
 
 class Watch:
-    """Hears what an executor does; this one does not listen."""
+    """Base observer. Every callback is a no-op."""
 
     def planned(self, groups: list[Group], done: int) -> None:
-        """Hear what will be done, and how many runs are there already."""
+        """Take the groups that will be trained, and the number of runs that are done already."""
 
     def started(self, group: Group) -> None:
-        """Hear that a group begins."""
+        """Take a group whose training begins."""
 
     def moment(self, group: Group, moment: Any) -> None:
-        """Hear how far a group is: `training.loop.Moment`, or something with its fields."""
+        """Take the progress of a group: a `training.loop.Moment`, or an object with its fields."""
 
     def finished(self, group: Group, folders: list[Path]) -> None:
-        """Hear that a group's folders are written."""
+        """Take a group whose run folders are written."""
 
     def failed(self, group: Group, reason: str) -> None:
-        """Hear that a group failed, and why."""
+        """Take a group that failed, and the reason."""
 
     def said(self, text: str) -> None:
-        """Hear anything else, in words."""
+        """Take any other message."""
+
+
+class Watches(Watch):
+    """Hands every callback on to several observers, in order."""
+
+    def __init__(self, observers: Sequence[Watch]) -> None:
+        self._observers = tuple(observers)
+
+    def planned(self, groups: list[Group], done: int) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.planned(groups, done)
+
+    def started(self, group: Group) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.started(group)
+
+    def moment(self, group: Group, moment: Any) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.moment(group, moment)
+
+    def finished(self, group: Group, folders: list[Path]) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.finished(group, folders)
+
+    def failed(self, group: Group, reason: str) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.failed(group, reason)
+
+    def said(self, text: str) -> None:
+        """Hand it on."""
+        for observer in self._observers:
+            observer.said(text)
 
 
 @dataclass
 class ExecutionSummary:
-    """What became of the jobs."""
+    """The outcome of the jobs."""
 
     #: folders that were written now
     written: list[Path] = field(default_factory=list)
-    #: runs that were there already
+    #: the number of runs that were done before
     already: int = 0
-    #: key -> why it failed
+    #: key -> the reason why the run failed
     failed: dict[str, str] = field(default_factory=dict)
-    #: runs that another process is at work on
+    #: runs that another process is training
     elsewhere: list[str] = field(default_factory=list)
-    #: it was asked to stop, and did after a checkpoint
+    #: whether it stopped after a checkpoint because it was asked to
     stopped: bool = False
 
     def add(self, other: ExecutionSummary) -> None:
-        """Take in what became of other jobs."""
+        """Add the outcome of other jobs."""
         self.written += other.written
         self.failed.update(other.failed)
         self.elsewhere += other.elsewhere

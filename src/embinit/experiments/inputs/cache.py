@@ -1,4 +1,4 @@
-"""A cache of results that were made from files; a file is known by its name, size and time."""
+"""A cache of results that were made from files. A file is identified by its name, size and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embinit.files import replacing
 
 
 def listing(path: str | Path | None) -> list[list[Any]]:
-    """Return every file below a folder, or the file itself, with its size and time; nothing for what is no path."""
+    """Return every file below a folder, or the file itself, with its size and time; the text alone if it is no path."""
     start = Path(str(path).partition("::")[0]) if path is not None else None
     if start is None or not start.exists():
         return [[str(path)]]
@@ -28,8 +28,12 @@ class Unprepared(EmbinitError):
     """Something is not prepared yet, and `Places.read_only` forbids preparing it."""
 
 
-def remembered(
-    where: Places, kind: str, about: Any, sound: Callable[[dict[str, Any]], bool], make: Callable[[], dict[str, Any]]
+def cached(
+    where: Places,
+    kind: str,
+    inputs: Any,
+    usable: Callable[[dict[str, Any]], bool],
+    make: Callable[[], dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the result of an earlier `make`, or else of a new one.
 
@@ -39,9 +43,9 @@ def remembered(
         Its `work` folder holds the cache.
     kind
         The first part of the cache file's name.
-    about
+    inputs
         Everything that the result depends on, as JSON.
-    sound
+    usable
         Whether an earlier result can still be used.
     make
         Makes the result.
@@ -51,11 +55,11 @@ def remembered(
     Unprepared
         If there is no usable result and `where.read_only` is set.
     """
-    path = where.work / "index" / f"{kind}-{digest([embinit.__version__, about])}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        known: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if sound(known):
-            return known
+    path = where.work / "index" / f"{kind}-{digest([embinit.__version__, inputs])}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        entry: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if usable(entry):
+            return entry
     if where.read_only:
         raise Unprepared(f"{kind} is not prepared yet")
     made = make()

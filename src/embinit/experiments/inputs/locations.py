@@ -1,4 +1,4 @@
-"""Where data, vectors and work lie on this machine; and what of it an experiment needs is not there."""
+"""Find the data and vectors of an experiment on this machine, and tell what is missing."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embinit.corpora.tasks import data_folder
+from embinit.corpora.user_files import named_paths
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import Draft, DraftBlock
-from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
+from embinit.experiments.definition.settings import SourceSettings, TaskSettings
+from embinit.experiments.inputs.lookup import find, not_found
 from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
 _WORDS = re.compile(r"whitespace|spacy(:\w+)?")
-_GENERATED = ("captions", "captions-labelled")
+_GENERATED = ("captions", "captions-labelled", "captions-text")
 
 
 @dataclass(frozen=True)
 class Places:
-    """The folders of data sets and of vectors, if any, and where what is made from them is kept."""
+    """The folders of data sets and of vectors, if they were named, and the folder of prepared files."""
 
     data: Path | None = None
     vectors: Path | None = None
     work: Path = Path("runs/.work")
-    #: look only: anything that is not prepared yet raises `Unprepared`
+    #: prepare nothing: anything that is not prepared yet raises `Unprepared`
     read_only: bool = False
 
 
 def places(data: Path | None = None, vectors: Path | None = None, work: Path | None = None) -> Places:
-    """Return the places as they were given, else as EMBINIT_DATA and EMBINIT_VECTORS name them."""
+    """Return the places; EMBINIT_DATA and EMBINIT_VECTORS name those that are not given."""
     return Places(
         data or _named("EMBINIT_DATA"), vectors or _named("EMBINIT_VECTORS"), work if work is not None else Places.work
     )
@@ -42,13 +44,14 @@ def _named(variable: str) -> Path | None:
 
 
 def vectors_at(path: str, where: Places, beside: Path) -> str | None:
-    """Return what `load` takes for a source's path: a file or folder that is there, a hub id, a fetched name; None: none."""
+    """Return what `load` takes for a source's path: an existing file or folder, a hub id, or a fetched name.
+
+    A path is looked up beside the experiment file first, then below the folder of vectors. None if it is nowhere.
+    """
     name, mark, detail = path.partition("::")
-    folders = [Path(), *([where.vectors] if where.vectors is not None else []), beside]
-    for folder in folders[1:] if not Path(name).expanduser().is_absolute() else folders[:1]:
-        found = folder / Path(name).expanduser()
-        if found.exists():
-            return f"{found}{mark}{detail}"
+    found = find(name, _vector_folders(where, beside))
+    if found is not None:
+        return f"{found}{mark}{detail}"
     if is_name(name):
         try:
             fetched_path(name)
@@ -59,67 +62,113 @@ def vectors_at(path: str, where: Places, beside: Path) -> str | None:
 
 
 def tokenizers_at(spec: str, where: Places, beside: Path) -> list[str] | None:
-    """Return what `tokenizer` takes, one for all sides or one a side: `spacy`, or `spacy, flan-t5-small`.
+    """Return what `tokenizer` takes: one for all sides, or one for each (`spacy, flan-t5-small`).
 
-    Words go by name, sub-words by a tokenizer's file or folder that is there, or by a hub id; None: one is not there.
+    A word tokenizer has a name. A sub-word tokenizer is a file, a folder or a hub id. None if one does not exist.
     """
     names = [name.strip() for name in spec.split(",")]
-    found = [name if _WORDS.fullmatch(name) else vectors_at(name, where, beside) for name in names]
-    sound = [one for one in found if one is not None]
-    return sound if len(sound) == len(names) else None
+    places = [name if _WORDS.fullmatch(name) else vectors_at(name, where, beside) for name in names]
+    existing = [place for place in places if place is not None]
+    return existing if len(existing) == len(names) else None
 
 
-def data_at(task: TaskSettings, where: Places) -> Path | None:
-    """Return the folder of a task's data set, whether or not it is there; None where no folder of data was named."""
-    path = Path(task.path or task.name).expanduser()
-    if path.is_absolute():
-        return path
-    if where.data is None:
-        return None
-    return where.data / path if task.path else data_folder(where.data, task.name)
+def data_at(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
+    """Return the folder of a task's data set, its table, or its two text files; an empty list if one does not exist.
+
+    A `path` is looked up beside the experiment file first, then below the folder of data. A data set without a `path` lies
+    below the folder of data, in the folder of its name.
+    """
+    if task.path is None:
+        folder = None if where.data is None else data_folder(where.data, task.name)
+        return [folder] if folder is not None and folder.is_dir() else []
+    paths = [find(name, data_folders(where, beside)) for name in _names(task.path, where, beside)]
+    return [path for path in paths if path is not None] if all(paths) else []
+
+
+def data_folders(where: Places, beside: Path) -> list[Path]:
+    """Return the folders in which a path of data is looked up, in this order."""
+    return [beside, *([where.data] if where.data is not None else [])]
+
+
+def _vector_folders(where: Places, beside: Path) -> list[Path]:
+    return [beside, *([where.vectors] if where.vectors is not None else [])]
+
+
+def _names(path: str, where: Places, beside: Path) -> list[str]:
+    """Return the paths that a task's `path` names: one, or two text files with a comma between them."""
+    whole = find(path, data_folders(where, beside)) is not None
+    return [path] if whole else [str(name) for name in named_paths(path)]
 
 
 def missing_of(draft: Draft, block: DraftBlock, where: Places) -> str:
-    """Return in words why a block cannot be run here; empty where it can, as far as names tell."""
+    """Return why a block cannot run here, as far as names tell; an empty text if it can."""
     beside = draft.file.parent
     tasks = [draft.tasks[name] for name in dict.fromkeys(run.task for run in block.runs)]
-    whys = [_task_missing(task, where) for task in tasks]
-    whys += [_source_missing(draft.sources[name], where, beside) for name in block.source_names()]
-    if not any(whys):  # a tokenizer mostly comes with its source, which says more of itself
-        lacking = [task.tokenizer for task in tasks if tokenizers_at(task.tokenizer, where, beside) is None]
-        whys = [f"needs the tokenizer {name} below the folder of vectors" for name in lacking]
-    return "; ".join(dict.fromkeys(why for why in whys if why))
+    reasons = [_task_missing(task, where, beside) for task in tasks]
+    reasons += [_source_missing(draft.sources[name], where, beside) for name in block.source_names()]
+    if not any(reasons):  # a tokenizer mostly comes with its source, whose message says more
+        reasons = [_tokenizer_missing(task.tokenizer, where, beside) for task in tasks]
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def _task_missing(task: TaskSettings, where: Places) -> str:
+def _task_missing(task: TaskSettings, where: Places, beside: Path) -> str:
     if task.name in _GENERATED:
         return ""
     others = [TaskSettings(also.partition(":")[0]) for also in task.also]
-    return next((why for one in (task, *others) if (why := _data_missing(one, where))), "")
+    return next((reason for one in (task, *others) if (reason := _data_missing(one, where, beside))), "")
 
 
-def _data_missing(task: TaskSettings, where: Places) -> str:
+def _data_missing(task: TaskSettings, where: Places, beside: Path) -> str:
     if task.path == "hub":
         return ""
-    folder = data_at(task, where)
+    found = data_at(task, where, beside)
     name = task.official or f"the data set {task.name}"
-    if folder is None:
-        return f"needs {name} (say where data sets lie: --data or EMBINIT_DATA)"
-    if not folder.is_dir():
-        return f"needs {name} in {folder.name}/ below the folder of data"
+    if not found and task.path is not None:
+        folders = data_folders(where, beside)
+        lost = next(name for name in _names(task.path, where, beside) if find(name, folders) is None)
+        official = f" ({task.official})" if task.official else ""
+        return f"needs {lost}{official}: {not_found(lost, folders)}{_hint(where.data, 'data')}"
+    if not found and where.data is None:
+        return f"needs {name}; say where data sets lie with --data or EMBINIT_DATA"
+    if not found and where.data is not None:
+        return f"needs {name} in {data_folder(where.data, task.name).name}/ below the folder of data"
+    folder = found[0]
     patterns = (task.needs, f"{task.needs}.*") if task.needs is not None else ()
-    if patterns and not any(found for pattern in patterns for found in folder.glob(pattern)):
+    if patterns and not any(path for pattern in patterns for path in folder.glob(pattern)):
         return f"needs {name}: {task.needs} in {folder.name}/ below the folder of data"
     return ""
 
 
 def _source_missing(source: SourceSettings, where: Places, beside: Path) -> str:
     if source.glove is not None:
-        made = GloveSettings(**{**source.glove, "texts": tuple(source.glove["texts"])})
-        names = [text.partition(":")[0] for text in made.texts]
-        whys = [_data_missing(TaskSettings(name), where) for name in names if name not in _GENERATED]
-        return next((f"{why}, to train {source.name} on" for why in whys if why), "")
+        reasons = [_text_missing(text, where, beside) for text in source.glove.texts]
+        return next((f"{reason}, to train {source.name} on" for reason in reasons if reason), "")
     if source.path is None or vectors_at(source.path, where, beside) is not None:
         return ""
-    folder = "" if where.vectors is not None else " (say where vectors lie: --vectors or EMBINIT_VECTORS)"
-    return f"needs {source.official or source.path}{folder}"
+    if source.official:
+        return f"needs {source.official}{_hint(where.vectors, 'vectors')}"
+    name = source.path.partition("::")[0]
+    if is_name(name):
+        return f"needs {name}; run `embinit fetch {name}`"
+    return f"needs {name}: {not_found(name, _vector_folders(where, beside))}{_hint(where.vectors, 'vectors')}"
+
+
+def _text_missing(text: str, where: Places, beside: Path) -> str:
+    """Return why vectors cannot learn from a text: `captions:de`, `DATA SET:LANGUAGE`, or a file of the user's."""
+    name, colon, _ = text.partition(":")
+    if not colon:
+        return _data_missing(TaskSettings("files", path=text), where, beside)
+    return "" if name in _GENERATED else _data_missing(TaskSettings(name), where, beside)
+
+
+def _tokenizer_missing(spec: str, where: Places, beside: Path) -> str:
+    for name in (name.strip() for name in spec.split(",")):
+        if tokenizers_at(name, where, beside) is None:
+            searched = not_found(name, _vector_folders(where, beside))
+            return f"needs the tokenizer {name}: {searched}{_hint(where.vectors, 'vectors')}"
+    return ""
+
+
+def _hint(folder: Path | None, name: str) -> str:
+    """Return how to name a folder that is searched too, if none is named."""
+    return "" if folder is not None else f" (name another folder with --{name} or EMBINIT_{name.upper()})"

@@ -1,10 +1,10 @@
-"""An experiment as its file alone describes it: no data and no vectors are read."""
+"""The experiment that a file alone describes; no data and no vectors are read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from embinit.experiments.definition.blocks import said_dim
+from embinit.experiments.definition.architectures import stated_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
 from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.definition.settings import SourceSettings
@@ -15,7 +15,7 @@ from embinit.experiments.inputs.locations import Places, missing_of, places
 def read_experiment(path: Path, where: Places | None = None) -> Experiment:
     """Return the experiment of a file without reading data or vectors: its specs have no fingerprints.
 
-    `store.results_of` finds their runs all the same; `resolving.resolve` fills the fingerprints in.
+    `store.results_of` finds their runs all the same. `resolve` fills the fingerprints in.
     """
     return outline(read_draft(path), where if where is not None else places())
 
@@ -31,9 +31,9 @@ def outline(draft: Draft, where: Places) -> Experiment:
 
 def unresolved(draft: Draft, run: DraftRun) -> Planned:
     """Return a run as far as the file alone tells."""
-    dims = [said_dim(draft, side.source) for _, side in run.sides]
+    dims = [stated_dim(draft, side.source) for _, side in run.sides]
     dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
-    return Planned(run.spec(task_of(draft.tasks[run.task]), {}, dim), run.axes)
+    return Planned(run.spec(task_of(draft.tasks[run.task], label=run.task), {}, dim), run.axes)
 
 
 def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
@@ -46,8 +46,16 @@ def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missin
 
 
 def _source_text(source: SourceSettings) -> str:
-    about = source.about or source.path or "trained here"
+    about = source.about or _shown(source)
     return f"{about}; stands in for {source.stands_in_for}" if source.stands_in_for else about
+
+
+def _shown(source: SourceSettings) -> str:
+    """Return the file, hub id or name of a source, without the folder of an absolute path."""
+    if source.path is None:
+        return "trained here"
+    path = Path(source.path).expanduser()
+    return path.name if path.is_absolute() else source.path
 
 
 def experiment_of(draft: Draft, blocks: tuple[Block, ...]) -> Experiment:

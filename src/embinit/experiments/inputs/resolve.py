@@ -1,4 +1,4 @@
-"""From a checked file to runs whose every number is decided: data prepared, sources read and aligned, each once."""
+"""Complete the specs of a checked file: prepare its data, read and align its sources, each once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable
-from embinit.experiments.definition.blocks import architecture, shared_dim
+from embinit.experiments.definition.architectures import architecture, shared_dim
 from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, task_of
-from embinit.experiments.definition.reader import said
-from embinit.experiments.definition.settings import Problems
+from embinit.experiments.definition.problems import Problems, listed
 from embinit.experiments.experiment import Block, Experiment, Planned
 from embinit.experiments.inputs.cache import Unprepared
 from embinit.experiments.inputs.locations import Places, missing_of
@@ -30,7 +29,7 @@ class Resolved:
     tasks: dict[str, Ready] = field(default_factory=dict)
     #: fingerprint of rows -> where they are
     rows: dict[str, Found] = field(default_factory=dict)
-    #: experiment and block -> why what it needs, which is here, cannot be used
+    #: experiment and block -> why its files, which exist, cannot be used
     damaged: dict[tuple[str, str], str] = field(default_factory=dict)
     #: key of a spec without fingerprints -> its task, prepared or with estimated sizes; only with `Places.read_only`
     estimates: dict[str, Prepared] = field(default_factory=dict)
@@ -47,14 +46,14 @@ def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: 
         work = _Resolver(draft, where, progress, resolved)
         blocks = tuple(work.block(block) for block in draft.blocks)
         resolved.experiments.append(experiment_of(draft, blocks))
-        found += work.problems.found
+        found += work.problems.messages
     if found:
-        raise EmbinitError(said(found))
+        raise EmbinitError(listed(found))
     return resolved
 
 
 class _Resolver:
-    """Resolves the blocks of one file; what one block had made, the others take."""
+    """Resolves the blocks of one file. Blocks share prepared tasks and aligned rows."""
 
     def __init__(self, draft: Draft, where: Places, progress: Progress, resolved: Resolved) -> None:
         self.problems = Problems(draft.file.name)
@@ -67,7 +66,7 @@ class _Resolver:
         return self._draft.file.parent
 
     def block(self, block: DraftBlock) -> Block:
-        """Return a block with every fingerprint filled in, or with why it cannot be run here."""
+        """Return a block with every fingerprint filled in, or with the reason why it cannot run here."""
         missing = missing_of(self._draft, block, self._where)
         runs: list[Planned] = []
         if not missing:
@@ -111,7 +110,7 @@ class _Resolver:
         for name in used:
             self._resolved.rows[used[name]] = found[name]
         self._resolved.tasks[task.data] = task
-        return Planned(run.spec(task_of(self._draft.tasks[run.task], task.data), used, dim), run.axes)
+        return Planned(run.spec(task_of(self._draft.tasks[run.task], task.data, run.task), used, dim), run.axes)
 
     def _check_model(self, model: dict[str, Any], dim: int, task: Ready) -> None:
         """Raise EmbinitError if the model cannot be made, or is too short for the task's longest sentence."""

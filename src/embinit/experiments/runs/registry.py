@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Experiment
-from embinit.experiments.runs.store import blank_keys, stored
+from embinit.experiments.runs.store import content_key, known_keys, stored
 from embinit.files import replacing
 from embinit.records import read_json
 
@@ -88,8 +88,8 @@ def stale(plans: Mapping[Path, Experiment], runs: Path) -> list[Path]:
 def unnamed(plans: Mapping[Path, Experiment], runs: Path) -> list[Path]:
     """Return finished runs that none of these experiments plans, whatever experiment they belong to."""
     specs = [planned.spec for experiment in plans.values() for block in experiment.blocks for planned in block.runs]
-    named = {spec.key for spec in specs}
-    return [path for path, spec in stored(runs) if not named & {path.name, *blank_keys(spec)}]
+    named = {key for spec in specs for key in (spec.key, content_key(spec))} - {""}
+    return [path for path, spec in stored(runs) if not named & {path.name, *known_keys(spec)}]
 
 
 def _path(runs: Path, file: Path) -> Path:

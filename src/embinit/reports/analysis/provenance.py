@@ -11,7 +11,7 @@ from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
 from embinit.reports.analysis.rows import Results
-from embinit.reports.model import Cost
+from embinit.reports.model import ExperimentCost
 
 
 def commands(file: str, options: Sequence[str] = ()) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def cost(experiment: Experiment, results: Results) -> Cost:
+def cost(experiment: Experiment, results: Results) -> ExperimentCost:
     """Return what the runs took in all; one that several blocks show counts once."""
     keys = {
         planned.spec.key: None
@@ -65,7 +65,7 @@ def cost(experiment: Experiment, results: Results) -> Cost:
         if not block.missing or planned.spec.key in results
     }
     done = [results[key] for key in keys if key in results]
-    return Cost(
+    return ExperimentCost(
         runs=len(done),
         planned=len(keys),
         seconds=sum(_seconds(result) for result in done),
@@ -79,7 +79,7 @@ def cost(experiment: Experiment, results: Results) -> Cost:
     )
 
 
-def busy(costs: Iterable[Cost]) -> float:
+def busy(costs: Iterable[ExperimentCost]) -> float:
     """Return for how many seconds devices were at work on runs: what ran at the same time on one device counts once.
 
     Members of one batch have one span, and processes that share a card have spans that overlap. A run whose time is not

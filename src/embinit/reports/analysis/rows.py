@@ -11,7 +11,16 @@ from embinit.experiments.experiment import SAME, Axes, Baseline, Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.analysis import published
-from embinit.reports.model import Beside, Difference, Metric, Row, ScoreName, Stretched
+from embinit.reports.scores import (
+    Difference,
+    EpochChoice,
+    LengthBucket,
+    LengthScores,
+    Metric,
+    PaperScore,
+    ScoreName,
+    TableRow,
+)
 from embinit.statistics import MeanInterval
 
 Results = Mapping[str, Result]
@@ -24,7 +33,7 @@ _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 
 def rows(
     block: Block, results: Results, baselines: Sequence[Baseline], metric: Metric | None = None
-) -> tuple[Row, ...]:
+) -> tuple[TableRow, ...]:
     """Return a block's rows, setting by setting in the file's order, compared with their baselines, best marked."""
     metric = metric or metrics.metric(block.score, block.split)
     compared = compared_axes(block, [one.recipe for one in baselines])
@@ -79,7 +88,7 @@ def _row(
     metric: Metric,
     compared: tuple[str, ...],
     varied: tuple[str, ...],
-) -> Row:
+) -> TableRow:
     done = finished(runs, results)
     found = {result.spec.seed: result.scores.get(block.split, {}).get(block.score) for result in done}
     scores = {str(seed): metric.factor * score for seed, score in found.items() if score is not None}
@@ -91,11 +100,11 @@ def _row(
     rest = [metrics.setting(axis, value) for axis, value in axes if axis in varied and axis not in compared]
     told = [(axis, value) for axis, value in axes if axis in varied or axis in compared]
     recipes = " / ".join(dict.fromkeys(side.recipe for _, side in runs[0].spec.sides))
-    return Row(
-        label=" · ".join([*([series] if series else []), *rest]) or recipes,
+    return TableRow(
+        label=metrics.SEPARATOR.join([*([series] if series else []), *rest]) or recipes,
         axes=axes,
-        series=series or " · ".join(rest) or recipes,
-        setting=" · ".join(rest) if series else "",
+        series=series or metrics.SEPARATOR.join(rest) or recipes,
+        setting=metrics.SEPARATOR.join(rest) if series else "",
         baseline=False,
         planned=len({planned.spec.seed for planned in runs}),
         diverged=sum(result.diverged for result in done),
@@ -112,12 +121,13 @@ def _row(
             if (theirs := _beside(block, told, runs[0], name.score, name.split, one)) is not None
         },
         lengths=_lengths(done),
+        epoch_choices=_epoch_choices(block.score, done, metric),
     )
 
 
 def _beside(
     block: Block, told: list[tuple[str, str]], first: Planned, score: str, split: str, stated: MeanInterval | None
-) -> Beside | None:
+) -> PaperScore | None:
     if score not in published.SCORES:
         return None
     printed = published.value(block.paper, told, split, first.spec)
@@ -137,36 +147,67 @@ def _others(block: Block, done: list[Result]) -> dict[ScoreName, MeanInterval]:
     return made
 
 
-def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[Stretched, ...]]:
+def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[LengthScores, ...]]:
     """Return what runs reach on each stretch of length; nothing where some that have scores were not scored so."""
     if not all(result.lengths for result in done if result.scores):
         return {}
-    made: dict[ScoreName, dict[tuple[int, int | None, int], dict[str, float]]] = {}
+    made: dict[ScoreName, dict[LengthBucket, dict[str, float]]] = {}
     for result in done:
         for split, scores in result.lengths.items():
             for score, found in scores.items():
                 factor, known = metrics.metric(score, split).factor, made.setdefault(ScoreName(split, score), {})
                 for one in found:
-                    reached = known.setdefault((one.low, one.high, one.sentences), {})
+                    reached = known.setdefault(LengthBucket(one.low, one.high, one.sentences), {})
                     reached[str(result.spec.seed)] = factor * one.score
-    return {name: tuple(Stretched(*where, found) for where, found in known.items()) for name, known in made.items()}
+    return {
+        name: tuple(LengthScores(*bucket, found) for bucket, found in known.items()) for name, known in made.items()
+    }
+
+
+def _epoch_choices(score: str, done: Sequence[Result], metric: Metric) -> tuple[EpochChoice, ...]:
+    """Return a classifier's validation score at the epoch of the highest score, and at that of the lowest loss."""
+    if metrics.kind(score) != "classification":
+        return ()
+    histories = [
+        [
+            (epoch, _short(value), _short(loss))
+            for epoch, record in enumerate(result.history, 1)
+            if (value := record.get(score)) is not None and (loss := record.get("valid loss")) is not None
+        ]
+        for result in done
+    ]
+    known = [history for history in histories if history]
+    choices = {
+        "highest score": [max(history, key=lambda one: one[1]) for history in known],
+        "lowest loss": [min(history, key=lambda one: one[2]) for history in known],
+    }
+    return tuple(
+        EpochChoice(criterion, sum(epoch for epoch, _, _ in chosen) / len(chosen), stated)
+        for criterion, chosen in choices.items()
+        if (stated := statistic([metric.factor * value for _, value, _ in chosen])) is not None
+    )
+
+
+def _short(value: float) -> float:
+    """Return a number of a history in the digits that a small file keeps."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _lowest_loss(result: Result) -> float | None:
     """Return the lowest validation loss of a run that was scored."""
     found = [loss for record in result.history if (loss := record.get("valid loss")) is not None]
-    return float(f"{min(found):.{DIGITS}g}") if found and result.best_epoch else None
+    return _short(min(found)) if found and result.best_epoch else None
 
 
 def _bases(
-    made: Sequence[Row], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
+    made: Sequence[TableRow], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
 ) -> list[dict[int | str, bool]]:
     """Return for each row the places of those that it is compared with, perhaps itself, or a name that is not there.
 
     True is a baseline of the report; a row that is compared with itself in another setting makes none of that.
     """
 
-    def place(row: Row, base: Baseline) -> int | str:
+    def place(row: TableRow, base: Baseline) -> int | str:
         pinned = dict(base.at)
         wanted = {axis: pinned.get(axis, value) for axis, value in row.axes if axis in varied}
         wanted |= {axis: value if base.recipe == SAME else base.recipe for axis, value in row.axes if axis in compared}
@@ -183,7 +224,7 @@ def _bases(
     return found
 
 
-def _compared(made: Sequence[Row], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[Row]:
+def _compared(made: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[TableRow]:
     """Return rows with their differences; of two that are baselines of each other, the one that is named later has it."""
     named = {number for places in bases for number, plain in places.items() if plain}
     compared = []
@@ -228,7 +269,7 @@ def _seeds(scores: Mapping[str, float]) -> dict[int, float]:
     return {int(seed): score for seed, score in scores.items()}
 
 
-def _best(metric: Metric, made: list[Row]) -> tuple[Row, ...]:
+def _best(metric: Metric, made: list[TableRow]) -> tuple[TableRow, ...]:
     """Mark each setting's best mean; runs that left nothing to score rule a row out, for its mean leaves them out.
 
     A row that is alone in its setting is the best of nothing.
@@ -252,7 +293,7 @@ def _best(metric: Metric, made: list[Row]) -> tuple[Row, ...]:
     )
 
 
-def judged(tables: Sequence[tuple[Metric, Sequence[Row]]]) -> list[tuple[Row, ...]]:
+def judged(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[tuple[TableRow, ...]]:
     """Return the rows of all blocks with Holm's p, verdicts and marks: one correction over the whole report."""
     found = [(metric, one) for metric, listed in tables for row in listed for one in row.differences]
     decided = iter(decide(found))

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embinit.experiments.experiment import Baseline
-from embinit.format import listed, plural
 from embinit.reports.analysis.rows import decide
-from embinit.reports.analysis.several import over, versus
-from embinit.reports.model import Choice, Part, Row
-
-_VERDICTS = {"better": "is better than", "worse": "is worse than", "": "is not better beyond noise than"}
+from embinit.reports.model import Part
+from embinit.reports.scores import Choice, TableRow
+from embinit.reports.sentences import answer
+from embinit.reports.verdicts import AwaitedChoices, JudgedChoices, NamedStart
 
 
 def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
@@ -38,17 +37,17 @@ def _decided(made: Sequence[Choice]) -> list[Choice]:
     return [replace(one, differences=tuple(next(decided) for _ in one.differences)) for one in made]
 
 
-def _candidates(part: Part) -> list[Row]:
+def _candidates(part: Part) -> list[TableRow]:
     return [row for row in part.rows if not row.baseline]
 
 
-def _best(part: Part) -> Row | None:
+def _best(part: Part) -> TableRow | None:
     there = [(row, row.statistic.mean) for row in _candidates(part) if row.statistic is not None and not row.unscored]
     sign = 1 if part.metric.higher else -1
     return max(there, key=lambda one: sign * one[1])[0] if there else None
 
 
-def _choice(part: Part, best: Row, held: Part) -> Choice:
+def _choice(part: Part, best: TableRow, held: Part) -> Choice:
     assert best.statistic is not None
     row = next((row for row in held.rows if row.axes == best.axes), None)
     # Seeds that chose it tell nothing new of it.
@@ -66,7 +65,7 @@ def _choice(part: Part, best: Row, held: Part) -> Choice:
     )
 
 
-def _named(part: Part, row: Row) -> Choice:
+def _named(part: Part, row: TableRow) -> Choice:
     return Choice(
         block=part.name,
         metric=part.metric,
@@ -80,48 +79,30 @@ def _named(part: Part, row: Row) -> Choice:
     )
 
 
-def choice_answer(made: Sequence[Choice], baselines: Sequence[Baseline]) -> str:
-    """Return how many of the chosen starts are better than all of their baselines on held-out seeds; empty for none.
+def choice_verdicts(
+    made: Sequence[Choice], baselines: Sequence[Baseline]
+) -> tuple[JudgedChoices | AwaitedChoices, ...]:
+    """Return what becomes of the starts that were chosen on other seeds, then of those that were named beforehand.
 
-    Where none has been judged there, it says what was chosen from all that was to choose from. Those that were named
-    beforehand come second.
+    Chosen starts that are not judged yet are given only if all candidates were run.
     """
     chosen, named = ([one for one in made if one.named == way] for way in (False, True))
-    said = _outcome(chosen, "chosen on other seeds", versus(baselines))
-    if not said:
-        waiting = [f"{one.label} for {one.block}" for one in chosen if one.complete]
-        said = f"not judged on other seeds yet: {listed(waiting)}" if waiting else ""
-    known = any(one.differences for one in chosen)
-    return "; ".join(filter(None, (said, _outcome(named, "named beforehand", "these" if known else versus(baselines)))))
+    judged = [tuple(one for one in group if one.differences) for group in (chosen, named)]
+    verdicts: list[JudgedChoices | AwaitedChoices] = []
+    waiting = tuple(one for one in chosen if one.complete)
+    if judged[0]:
+        verdicts.append(JudgedChoices(judged[0], tuple(baselines)))
+    elif waiting:
+        verdicts.append(AwaitedChoices(waiting))
+    if judged[1]:
+        verdicts.append(JudgedChoices(judged[1], tuple(baselines), second=bool(judged[0])))
+    return tuple(verdicts)
 
 
 def with_named(parts: Sequence[Part], made: Sequence[Choice]) -> tuple[Part, ...]:
-    """Return blocks whose answers begin with what was named there, which is not corrected for all that ran beside it."""
-    said = {
-        one.block: f"{one.label}, named beforehand, {_VERDICTS[one.verdict]} all of its baselines; corrected for all runs"
-        for one in made
-        if one.named and one.differences
-    }
+    """Return blocks whose answers begin with the start that was named there, which is corrected by itself."""
+    named = {one.block: NamedStart(one) for one in made if one.named and one.differences}
     return tuple(
-        replace(part, answer=f"{said[part.name]}, {part.answer}") if part.name in said else part for part in parts
+        replace(part, answer=answer([named[part.name], *part.answer.verdicts])) if part.name in named else part
+        for part in parts
     )
-
-
-def _outcome(made: Sequence[Choice], how: str, whom: str) -> str:
-    """Return which of the starts that have been judged are better than their baselines; empty where none has been."""
-    judged = [one for one in made if one.differences]
-    if not judged:
-        return ""
-    if len(judged) == 1:
-        (one,) = judged
-        return (
-            f"{one.label}, {how} for {one.block}, {_VERDICTS[one.verdict]} {whom}: {over(one.differences, one.metric)}"
-        )
-    where: dict[str, list[str]] = {}
-    for one in judged:
-        if one.verdict == "better":
-            where.setdefault(one.label, []).append(one.block)
-    count = sum(map(len, where.values()))
-    first = f"of {plural(len(judged), 'start')} {how}, {count or 'none'} {'is' if count < 2 else 'are'}"
-    better = ", ".join(f"{label} in {listed(blocks)}" for label, blocks in where.items())
-    return f"{first} better than {whom} beyond noise{f': {better}' if better else ''}"

@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.format import NONE, compact, interval, listed, signed
-from embinit.reports.model import Cell, Metric, Part, Row, Table
+from embinit.format import NONE, compact
+from embinit.reports.metrics import SEPARATOR
+from embinit.reports.model import Part, Table, TableCell
+from embinit.reports.scores import TableRow
+from embinit.reports.sentences import difference_text
+from embinit.reports.verdicts import SizeChange, SizeChanges
 from embinit.statistics import MeanInterval, pooled
-
-#: How many lines a sentence names.
-_NAMED = 12
 
 
 @dataclass(frozen=True)
-class Fall:
+class SizeCost:
     """One line of a sweep, between the two ends that all its lines are held against."""
 
     line: str
@@ -28,7 +29,7 @@ class Fall:
     beside: MeanInterval | None
 
 
-def falls(part: Part) -> list[Fall]:
+def size_costs(part: Part) -> list[SizeCost]:
     """Return the change of every line that has both ends of a sweep over scale; none for another sweep."""
     found = _moved(part)
     if not found:
@@ -43,7 +44,7 @@ def falls(part: Part) -> list[Fall]:
     against = {name: values for name, values in against.items() if values}
     beside = dict(zip(against, pooled(list(against.values())), strict=True))
     return [
-        Fall(name, series, change, beside.get(name))
+        SizeCost(name, series, change, beside.get(name))
         for (name, (series, _)), change in zip(found.items(), changes, strict=True)
     ]
 
@@ -65,7 +66,7 @@ def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
     by_label = {row.label: row for row in part.rows}
     made = {}
     for name, line in part.sweep.lines.items():
-        rows: dict[float, Row] = {point.x: by_label[point.label] for point in line}
+        rows: dict[float, TableRow] = {point.x: by_label[point.label] for point in line}
         if all(end in rows for end in ends):
             small, large = (rows[end].scores for end in ends)
             moved = {seed: score - small[seed] for seed, score in large.items() if seed in small}
@@ -82,60 +83,51 @@ def _ends(part: Part) -> tuple[float, float] | None:
     return (min(places), max(places)) if len(places) > 1 else None
 
 
-def fall_sentence(parts: Sequence[Part], series: str) -> str:
-    """Return what size costs the lines of one series, each once: `random from 0.1 to 30: −11.7 BLEU [−12.3, −11.0] with …`.
+def size_changes(parts: Sequence[Part], recipe: str) -> tuple[SizeChanges, ...]:
+    """Return what size costs the lines of one recipe, each line once; none if no block is a sweep over scale.
 
-    Lines are named by what sets them apart in their block, and by their block where nothing does or another has that name
-    too. Empty where there is no sweep over scale.
+    Lines are named by what sets them apart in their block, and by their block if nothing does or if another has that name.
     """
-    spans: dict[str, dict[tuple[float, int], tuple[str, Fall, Part]]] = {}
+    spans: dict[tuple[float, float], dict[tuple[float, int], tuple[str, SizeCost, Part]]] = {}
     for part in parts:
         ends = _ends(part)
-        for one in falls(part):
-            if ends is not None and one.series == series:
-                span = f"{compact(ends[0])} to {compact(ends[1])}"
+        for cost in size_costs(part):
+            if ends is not None and cost.series == recipe:
                 # One line may stand in several blocks; its first name serves.
-                known = spans.setdefault(span, {})
-                known.setdefault((one.change.mean, one.change.n), (_apart(one), one, part))
-    return "; ".join(f"{series} from {span}: {_each(list(found.values()), series)}" for span, found in spans.items())
+                known = spans.setdefault(ends, {})
+                known.setdefault((cost.change.mean, cost.change.n), (_apart(part, cost), cost, part))
+    return tuple(SizeChanges(recipe, *ends, _named(list(costs.values()))) for ends, costs in spans.items())
 
 
-def _each(found: Sequence[tuple[str, Fall, Part]], series: str) -> str:
-    names = Counter(name for name, _, _ in found)
-
-    def own(name: str, part: Part) -> str:
-        if name == series:
-            return part.name
-        return f"{part.name}, {name}" if names[name] > 1 else name
-
-    return listed([f"{told(one.change, part.metric)} ({own(name, part)})" for name, one, part in found[:_NAMED]])
+def _named(costs: Sequence[tuple[str, SizeCost, Part]]) -> tuple[SizeChange, ...]:
+    names = Counter(name for name, _, _ in costs)
+    made = []
+    for name, cost, part in costs:
+        own = f"{part.name}, {name}" if names[name] > 1 else name
+        made.append(SizeChange(own if name else part.name, cost.change, part.metric))
+    return tuple(made)
 
 
-def _apart(one: Fall) -> str:
-    """Return a line's name without that of its series."""
-    return one.line.replace(f" · {one.series}", "")
+def _apart(part: Part, cost: SizeCost) -> str:
+    """Return a line's name without that of its recipe."""
+    assert part.sweep is not None
+    return SEPARATOR.join(word for word in part.sweep.words[cost.line] if word != cost.series)
 
 
-def fall_table(part: Part) -> Table | None:
+def size_table(part: Part) -> Table | None:
     """Return each line's change, and that against the first line's; None where there are no two lines to compare."""
-    ends, found = _ends(part), falls(part)
+    ends, found = _ends(part), size_costs(part)
     if ends is None or len(found) < 2:
         return None
     span = f"from {compact(ends[0])} to {compact(ends[1])}"
     rows = tuple(
         (
-            Cell(one.line),
-            Cell(told(one.change, part.metric)),
-            Cell(NONE if one.beside is None else told(one.beside, part.metric)),
+            TableCell(one.line),
+            TableCell(difference_text(one.change, part.metric)),
+            TableCell(NONE if one.beside is None else difference_text(one.beside, part.metric)),
         )
         for one in found
     )
     caption = f"What size costs, {span}: paired by seed; the 95 % intervals have one σ, that within all these lines"
     alone = len({one.series for one in found}) == len(found)
-    return Table(caption, ("", span, f"against {found[0].line if alone else _apart(found[0])}"), rows)
-
-
-def told(found: MeanInterval, metric: Metric) -> str:
-    """Return `−11.7 BLEU [−12.3, −11.0]`, without an interval where there is none."""
-    spread = f" {interval(found.low, found.high, metric.digits, sign=True)}" if found.low is not None else ""
-    return f"{signed(found.mean, metric.digits)} {metric.unit}{spread}"
+    return Table(caption, ("", span, f"against {found[0].line if alone else _apart(part, found[0])}"), rows)

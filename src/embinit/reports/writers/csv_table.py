@@ -6,7 +6,8 @@ import csv
 import io
 from typing import Any
 
-from embinit.reports.model import Difference, Part, Row, Summary
+from embinit.reports.model import Part, Summary
+from embinit.reports.scores import Difference, TableRow
 
 COLUMNS = (
     "experiment",
@@ -66,7 +67,7 @@ def spreadsheet(summary: Summary) -> str:
     return out.getvalue()
 
 
-def _line(summary: Summary, part: Part, row: Row, found: Difference | None) -> list[Any]:
+def _line(summary: Summary, part: Part, row: TableRow, found: Difference | None) -> list[Any]:
     stated, theirs = row.statistic, row.paper
     return [
         summary.name,

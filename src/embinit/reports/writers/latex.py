@@ -6,7 +6,7 @@ import re
 
 from embinit.reports.model import Summary, Table
 from embinit.reports.writers import tables
-from embinit.reports.writers.markdown import sentence
+from embinit.reports.writers.markdown import ended
 
 _SPARE = ("95 %", "p (Holm)")
 _SPECIAL = {
@@ -45,7 +45,7 @@ def latex(summary: Summary) -> str:
     """Return the report's tables as LaTeX, one environment each; needs booktabs, textcomp and UTF-8."""
     made = [
         "% Needs \\usepackage{booktabs}, and \\usepackage[T1]{fontenc} with pdflatex.",
-        f"% {_comment(summary.title)}: {_comment(sentence(summary.answer))}",
+        f"% {_comment(summary.title)}: {_comment(str(summary.answer))}",
         *(f"% {_comment(said)}" for said in summary.caveats),
         "",
     ]
@@ -57,8 +57,8 @@ def latex(summary: Summary) -> str:
         else:
             found = _narrow(tables.block_table(part))
             label = f"tab:{_label(summary.name)}-{place}"
-            vectors = "".join(f" {name}: {sentence(about)}" for name, about in part.sources)
-            caption = f"{part.name}. {found.caption}. {sentence(part.answer)}{vectors}"
+            vectors = "".join(f" {name}: {ended(about)}" for name, about in part.sources)
+            caption = f"{part.name}. {found.caption}. {part.answer}{vectors}"
             made += [environment(found, caption, label), ""]
     return "\n".join(made)
 

@@ -7,36 +7,11 @@ import re
 from collections.abc import Sequence
 
 from embinit.reports.analysis.lengths import length_tables
-from embinit.reports.analysis.size_costs import fall_table
+from embinit.reports.analysis.size_costs import size_table
 from embinit.reports.legend import explanation, reproduction
 from embinit.reports.model import Part, Summary, Table
 from embinit.reports.writers import tables
 from embinit.reports.writers.tables import selection_table
-
-#: First words of this room's own sentences.
-_OPENERS = (
-    "analogies",
-    "best",
-    "better",
-    "confirmed",
-    "highest",
-    "length",
-    "mixed",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "of",
-    "one",
-    "only",
-    "open",
-    "refuted",
-    "stay",
-    "there",
-    "use",
-    "validation",
-    "with",
-)
 
 
 def markdown(summary: Summary, level: int = 1) -> str:
@@ -47,10 +22,10 @@ def markdown(summary: Summary, level: int = 1) -> str:
         "",
         text(summary.question),
         "",
-        f"**{text(sentence(summary.answer))}**",
+        f"**{text(str(summary.answer))}**",
         "",
     ]
-    lines += [f"- {text(sentence(said))}" for said in summary.caveats] + [""] * bool(summary.caveats)
+    lines += [f"- {text(caveat)}" for caveat in summary.caveats] + [""] * bool(summary.caveats)
     lines += [f"{text(note)}\n" for note in summary.notes]
     whole = tables.overview(summary)
     if whole is not None:
@@ -74,15 +49,21 @@ def markdown(summary: Summary, level: int = 1) -> str:
 def _part(part: Part, head: str) -> list[str]:
     lines = [f"{head} {text(part.name)}", ""]
     if part.missing:
-        return [*lines, f"*not run: {text(part.missing)}*", ""]
-    lines += [text(sentence(part.answer)), ""]
+        return [*lines, f"*Not run: {text(part.missing)}*", ""]
+    lines += [text(str(part.answer)), ""]
     found = tables.block_table(part)
     lines += [table(found), "", f"{text(found.caption)}.", ""]
     lines += [f"- {text(note)}" for note in part.notes] + [""]
     lines += [f"- source {text(name)}: {text(about)}" for name, about in part.sources] + [""]
     for captioned in length_tables(part):
         lines += [table(captioned), "", f"{text(captioned.caption)}.", ""]
-    for more in (fall_table(part), tables.tests(part), tables.others(part), tables.shapes(part)):
+    for more in (
+        size_table(part),
+        tables.tests(part),
+        tables.others(part),
+        tables.epoch_choices(part),
+        tables.shapes(part),
+    ):
         if more is not None:
             lines += [table(more), ""]
     for example in part.examples:
@@ -112,11 +93,9 @@ def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
     ]
 
 
-def sentence(said: str) -> str:
-    """Return a sentence with a full stop, and a capital where it opens with a word and not with a recipe's name."""
-    first = said.partition(" ")[0].rstrip(":")
-    said = said[:1].upper() + said[1:] if first in _OPENERS else said
-    return said if said.endswith((".", "?", "!")) else f"{said}."
+def ended(text: str) -> str:
+    """Return text of a user with a full stop, if it has no mark at its end."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def text(said: str) -> str:

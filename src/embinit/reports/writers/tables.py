@@ -8,7 +8,8 @@ from embinit.format import NONE, compact, fixed, interval, listed, plural, proba
 from embinit.reports import metrics
 from embinit.reports.analysis.rows import statistic
 from embinit.reports.metrics import LOSS
-from embinit.reports.model import Cell, Choice, Difference, Metric, Part, Row, ScoreName, Summary, Table
+from embinit.reports.model import Part, Summary, Table, TableCell
+from embinit.reports.scores import Choice, Difference, Metric, ScoreName, TableRow
 from embinit.statistics import MeanInterval
 
 
@@ -20,7 +21,7 @@ def mean(stated: MeanInterval | None, metric: Metric) -> str:
     return fixed(stated.mean, metric.digits) + spread
 
 
-def seeds(row: Row) -> str:
+def seeds(row: TableRow) -> str:
     """Return what a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty where it lacks nothing."""
     there = len(row.scores)
     said = [f"{there}/{row.planned}"] if there < row.planned else []
@@ -82,33 +83,33 @@ def block_table(part: Part) -> Table:
     for row in part.rows:
         stated, theirs = row.statistic, row.paper
         bounds = interval(stated.low, stated.high, metric.digits) if stated else NONE
-        cells = [Cell(row.label), Cell(mean(stated, metric), row.best, seeds(row)), Cell(bounds)]
+        cells = [TableCell(row.label), TableCell(mean(stated, metric), row.best, seeds(row)), TableCell(bounds)]
         cells += _difference(row, row.difference, metric, len(compared)) if compared else []
         if printed:
             cells += (
-                [Cell(NONE)] * 3
+                [TableCell(NONE)] * 3
                 if theirs is None
                 else [
-                    Cell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
-                    Cell(signed(theirs.difference, metric.digits)),
-                    Cell(within(theirs.within)),
+                    TableCell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
+                    TableCell(signed(theirs.difference, metric.digits)),
+                    TableCell(within(theirs.within)),
                 ]
             )
         if LOSS.label in header:
-            cells.append(Cell(mean(statistic(list(row.losses.values())), LOSS)))
+            cells.append(TableCell(mean(statistic(list(row.losses.values())), LOSS)))
         made.append(tuple(cells))
         for found in row.also:
             told = _difference(row, found, metric, len(compared))
-            made.append((*[Cell("")] * 3, *told, *[Cell("")] * (len(header) - 3 - len(told))))
+            made.append((*[TableCell("")] * 3, *told, *[TableCell("")] * (len(header) - 3 - len(told))))
     return Table(caption(part), tuple(header), tuple(made))
 
 
-def _difference(row: Row, found: Difference | None, metric: Metric, columns: int) -> list[Cell]:
+def _difference(row: TableRow, found: Difference | None, metric: Metric, columns: int) -> list[TableCell]:
     """Return the cells of one difference: its baseline where columns are two, the difference, p."""
     none = "baseline" if row.baseline else NONE
     text = none if found is None else against(found, metric)
-    named = [Cell(NONE if found is None else found.baseline)] if columns > 1 else []
-    return [*named, Cell(text), Cell(probability(found.holm_p) if found else NONE)]
+    named = [TableCell(NONE if found is None else found.baseline)] if columns > 1 else []
+    return [*named, TableCell(text), TableCell(probability(found.holm_p) if found else NONE)]
 
 
 def overview(summary: Summary) -> Table | None:
@@ -123,16 +124,16 @@ def overview(summary: Summary) -> Table | None:
         by_series = {row.series: row for row in part.rows}
         label = part.metric.label
         name = part.name if part.name.endswith(f", {label}") else f"{part.name}, {label}"
-        cells = [Cell(name, link=f"#part-{summary.parts.index(part)}")]
+        cells = [TableCell(name, link=f"#part-{summary.parts.index(part)}")]
         for name in series:
             row = by_series.get(name)
             if part.missing:
-                cells.append(Cell("not run"))
+                cells.append(TableCell("not run"))
             elif row is None or row.statistic is None:
-                cells.append(Cell(NONE))
+                cells.append(TableCell(NONE))
             else:
                 after = " ".join(text for text in (row.mark, seeds(row)) if text)
-                cells.append(Cell(mean(row.statistic, part.metric), row.best, after))
+                cells.append(TableCell(mean(row.statistic, part.metric), row.best, after))
         made.append(tuple(cells))
     return Table("All blocks", ("block", *series), tuple(made))
 
@@ -143,20 +144,22 @@ def others(part: Part, score: str = "") -> Table | None:
     if not others:
         return None
     header = ("initialization", *(f"{found.label} ({found.split})" for found in others.values()))
-    made = tuple((Cell(row.label), *(_other(row, name, found) for name, found in others.items())) for row in part.rows)
+    made = tuple(
+        (TableCell(row.label), *(_other(row, name, found) for name, found in others.items())) for row in part.rows
+    )
     return Table("Other scores", header, made)
 
 
 def other_metrics(part: Part) -> dict[ScoreName, Metric]:
-    """Return the metric of each other score: its name in `Row.others` -> the metric."""
+    """Return the metric of each other score: its name in `TableRow.others` -> the metric."""
     names = dict.fromkeys(name for row in part.rows for name in row.others)
     return {name: metrics.metric(name.score, name.split) for name in names}
 
 
-def _other(row: Row, name: ScoreName, metric: Metric) -> Cell:
+def _other(row: TableRow, name: ScoreName, metric: Metric) -> TableCell:
     theirs = row.others_paper.get(name)
     after = f"(paper {fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)})" if theirs else ""
-    return Cell(mean(row.others.get(name), metric), after=after)
+    return TableCell(mean(row.others.get(name), metric), after=after)
 
 
 def tests(part: Part) -> Table | None:
@@ -167,7 +170,7 @@ def tests(part: Part) -> Table | None:
     header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
     made = tuple(
         tuple(
-            Cell(text)
+            TableCell(text)
             for text in (
                 row.label,
                 found.baseline,
@@ -179,6 +182,28 @@ def tests(part: Part) -> Table | None:
         for row, found in compared
     )
     return Table("Tests in full", header, made, words=2)
+
+
+def epoch_choices(part: Part) -> Table | None:
+    """Return the validation scores by both criteria for the epoch; None if the block is no classification, or a sweep."""
+    rows = [row for row in part.rows if row.epoch_choices]
+    if not rows or part.sweep is not None:
+        return None
+    metric = part.metric
+    made = tuple(
+        (
+            TableCell(row.label),
+            *(
+                TableCell(text)
+                for choice in row.epoch_choices
+                for text in (fixed(choice.epoch, 1), mean(choice.score, metric))
+            ),
+        )
+        for row in rows
+    )
+    criteria = [choice.criterion for choice in rows[0].epoch_choices]
+    header = ("initialization", *(f"{text}, {name}" for name in criteria for text in ("epoch", metric.label)))
+    return Table("Validation scores by both criteria for the epoch; the first one is kept", header, made)
 
 
 def shapes(part: Part) -> Table | None:
@@ -197,7 +222,7 @@ def shapes(part: Part) -> Table | None:
             share(shape.tokens),
         ]
         texts += [compact(shape.paper)] if printed else []
-        made.append(tuple(Cell(text) for text in texts))
+        made.append(tuple(TableCell(text) for text in texts))
     return Table("Embedding matrices", (*header, *(["paper σ"] if printed else [])), tuple(made))
 
 
@@ -205,7 +230,7 @@ def selection_table(made: Sequence[Choice]) -> Table | None:
     """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen or named."""
     if not made:
         return None
-    lines: list[tuple[Cell, ...]] = []
+    lines: list[tuple[TableCell, ...]] = []
     for one in made:
         none = "not run yet" if one.named else "no run on other seeds"
         held = none if one.held_out is None else f"{mean(one.held_out, one.metric)} {one.metric.label}"
@@ -216,7 +241,7 @@ def selection_table(made: Sequence[Choice]) -> Table | None:
             told = (NONE,) * 3
             if found is not None:
                 told = (found.baseline, against(found, one.metric), probability(found.holm_p))
-            lines.append(tuple(Cell(text) for text in (*(head if first else ("",) * 4), *told)))
+            lines.append(tuple(TableCell(text) for text in (*(head if first else ("",) * 4), *told)))
     header = ("block", "chosen", "mean there", "held out", "against", "difference", "p (Holm)")
     return Table(_selection_caption(made), header, tuple(lines), words=2)
 

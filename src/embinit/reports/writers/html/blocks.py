@@ -5,22 +5,23 @@ from __future__ import annotations
 from embinit.format import NONE, fixed, interval, probability, signed
 from embinit.html import Html, element, joined
 from embinit.reports.analysis.lengths import length_tables
-from embinit.reports.analysis.size_costs import fall_table
-from embinit.reports.model import Cell, Difference, Metric, Part, Row, Summary, Table
+from embinit.reports.analysis.size_costs import size_table
+from embinit.reports.model import Part, Summary, Table, TableCell
+from embinit.reports.scores import Difference, Metric, TableRow
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.forest import Forest
-from embinit.reports.writers.markdown import sentence
+from embinit.reports.writers.markdown import ended
 
 
 def part_section(part: Part, place: int, summary: Summary) -> Html:
     """Return one block as a section."""
     name = f"part-{place}"
     if part.missing:
-        content = [element("p", sentence(f"not run: {part.missing}"), class_="missing")]
+        content = [element("p", ended(f"Not run: {part.missing}"), class_="missing")]
     else:
         results, charts = _results(part, summary), _charts(part, place)
         alone = len(summary.parts) == 1
-        told = [] if alone else [element("p", sentence(part.answer), class_="part-answer")]
+        told = [] if alone else [element("p", str(part.answer), class_="part-answer")]
         content = [*told, *(charts + results if part.sweep else results + charts), *_behind(part, place, alone)]
     return element("section", element("h2", part.name), *content, id=name, class_="part")
 
@@ -33,7 +34,7 @@ def _results(part: Part, summary: Summary) -> list[Html]:
 
 
 def _listed(texts: tuple[str, ...], kind: str) -> Html:
-    return element("ul", *(element("li", sentence(said)) for said in texts), class_=kind)
+    return element("ul", *(element("li", text) for text in texts), class_=kind)
 
 
 def _sources(part: Part) -> Html:
@@ -82,7 +83,7 @@ def scores(part: Part, summary: Summary) -> Html:
     return _scrolling(table, f"Scores of {part.name}")
 
 
-def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: bool, named: bool) -> Html:
+def _row(row: TableRow, metric: Metric, color: int, forest: Forest | None, printed: bool, named: bool) -> Html:
     stated, theirs = row.statistic, row.paper
     lacks = tables.seeds(row)
     swatch = element("span", class_=f"swatch c{color}", aria_hidden="true")
@@ -119,7 +120,7 @@ def _row(row: Row, metric: Metric, color: int, forest: Forest | None, printed: b
     return element("tr", *cells, class_="baseline" if row.baseline else None)
 
 
-def _against(row: Row, found: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
+def _against(row: TableRow, found: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
     """Return the cells of a row's difference; where it is `named`, its baseline before it."""
     name = [element("td", NONE if found is None else found.baseline, class_="soft")] if named else []
     if found is None:
@@ -143,7 +144,7 @@ def _against(row: Row, found: Difference | None, metric: Metric, forest: Forest,
     ]
 
 
-def _color(row: Row, part: Part, summary: Summary) -> int:
+def _color(row: TableRow, part: Part, summary: Summary) -> int:
     """Return the place of a row's colour, as the script has it: by its line in a sweep, else by its series."""
     if part.sweep is not None:
         lines = [name for name, line in part.sweep.lines.items() if any(point.label == row.label for point in line)]
@@ -174,7 +175,7 @@ def plain_table(made: Table, kind: str = "") -> Html:
     return _scrolling(body, made.caption)
 
 
-def _cells(cell: Cell, behind: bool) -> list[Html]:
+def _cells(cell: TableCell, behind: bool) -> list[Html]:
     shown = element("td", element("strong", cell.text) if cell.strong else cell.text, class_="number")
     return [shown, element("td", cell.after, class_="after")] if behind else [shown]
 
@@ -219,7 +220,7 @@ def _figure(kind: str, place: int, title: str, about: str) -> Html:
 
 def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     made = []
-    fell = fall_table(part)
+    fell = size_table(part)
     if fell is not None:
         made.append(element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption)))
     if part.sweep is not None and any(part.curves.values()):
@@ -228,6 +229,7 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     by_length = [joined(plain_table(one), element("p", one.caption)) for one in length_tables(part)]
     made += [_details("By length", *by_length)] if by_length else []
     tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
+    epochs = tables.epoch_choices(part)
     if part.examples:
         title = "The same sentences, as each model puts them"
         shown = _examples(part)
@@ -238,6 +240,8 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
         made.append(_details("Embedding matrices and coverage", plain_table(matrices), _kinds(part)))
     if more is not None:
         made.append(_details("Other scores", plain_table(more)))
+    if epochs is not None:
+        made.append(_details("Both criteria for the epoch", plain_table(epochs), element("p", f"{epochs.caption}.")))
     if part.settings:
         facts = [joined(element("dt", name), element("dd", value)) for name, value in part.settings.items()]
         made.append(_details("Settings that all of these runs share", element("dl", *facts, class_="facts settings")))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from embinit.format import signed
 from embinit.html import Html, element
-from embinit.reports.model import Difference, Metric
+from embinit.reports.scores import Difference, Metric
 
 WIDTH, HEIGHT, _EDGE = 132, 26, 18
 

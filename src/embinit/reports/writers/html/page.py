@@ -11,9 +11,10 @@ from typing import Any
 from embinit.html import Html, data, element, joined
 from embinit.reports.legend import explanation, introduction, reproduction
 from embinit.reports.model import Part, Summary
+from embinit.reports.verdicts import Answer
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.blocks import part_section, plain_table
-from embinit.reports.writers.markdown import sentence
+from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import selection_table
 
 #: Letters up to which an answer is one sentence.
@@ -63,18 +64,18 @@ def _header(summary: Summary) -> Html:
             "section",
             element("h2", "The answer", class_="eyebrow"),
             *_answer(summary.answer),
-            element("ul", *(element("li", sentence(said)) for said in summary.caveats)) if summary.caveats else None,
+            element("ul", *(element("li", caveat) for caveat in summary.caveats)) if summary.caveats else None,
             class_="card",
             aria_label="The answer",
         ),
     )
 
 
-def _answer(said: str) -> list[Html]:
-    """Return the answer: one large sentence, or its parts a line each where it is long."""
-    if len(said) <= _LONG:
-        return [element("p", sentence(said), class_="answer")]
-    return [element("p", sentence(one), class_="answer long") for one in said.split("; ")]
+def _answer(answer: Answer) -> list[Html]:
+    """Return the answer: one large paragraph, or a line for each sentence if it is long."""
+    if len(str(answer)) <= _LONG:
+        return [element("p", str(answer), class_="answer")]
+    return [element("p", sentence, class_="answer long") for sentence in answer.sentences]
 
 
 def _main(summary: Summary) -> list[Html]:
@@ -87,7 +88,7 @@ def _main(summary: Summary) -> list[Html]:
             element("h2", "What is compared"),
             element("p", introduction(summary), class_="lead"),
             element("dl", *recipes, class_="recipes") if recipes else None,
-            *(element("p", sentence(note)) for note in summary.notes),
+            *(element("p", ended(note)) for note in summary.notes),
         )
     ]
     if several and whole is None:
