@@ -285,13 +285,13 @@ def _text(summary: Summary, form: str) -> str:
     return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _fitting(found: Table, width: int) -> list[int]:
+def _fitting(content: Table, width: int) -> list[int]:
     """Return the places of the columns that fit side by side; the least telling are left to the files."""
     widths = [
-        max(map(len, (name, *(str(row[place]) for row in found.rows)))) for place, name in enumerate(found.header)
+        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
     ]
     shown = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in shown if found.header[place] == name]
+    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
     for place in [*spare, *reversed(shown[2:])]:
         if sum(widths[one] + 2 for one in shown) > width and place in shown:
             shown.remove(place)
