@@ -293,7 +293,7 @@ def _fitting(content: Table, width: int) -> list[int]:
     shown = list(range(len(widths)))
     spare = [place for name in _SPARE for place in shown if content.header[place] == name]
     for place in [*spare, *reversed(shown[2:])]:
-        if sum(widths[one] + 2 for one in shown) > width and place in shown:
+        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
             shown.remove(place)
     return shown
 
@@ -310,15 +310,15 @@ def _print(summary: Summary, screen: Console) -> None:
         if part.missing:
             screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
             continue
-        found = tables.block_table(part)
-        shown = _fitting(found, screen.width)
-        made = table(*(found.header[place] for place in shown))
-        for row in found.rows:
+        content = tables.block_table(part)
+        shown = _fitting(content, screen.width)
+        printed = table(*(content.header[place] for place in shown))
+        for row in content.rows:
             cells = [row[place] for place in shown]
             if any(map(str, cells)):  # a further baseline's line has nothing where the differences did not fit
-                made.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
-        screen.print(Text(f"{part.name} ({found.caption})", style="dim"))
-        screen.print(made)
+                printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
+        screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
+        screen.print(printed)
         for name, about in part.sources:
             screen.print(Text(f"{name}: {about}", style="dim"))
         if part.answer != summary.answer:

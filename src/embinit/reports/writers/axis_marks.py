@@ -22,24 +22,24 @@ class AxisMark:
     high: float
 
 
-def marks(compacts: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
+def marks(files: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
     """Return the marks of every block of training, by the names of its experiment and its own.
 
     A source's ratio is known where `inspect`'s verdicts on the same rows are among the files.
     """
-    raw = _raw(compacts)
+    raw = _raw(files)
     return {
         (file.experiment.name, block.name): (*_xavier(block, file.results), *_sources(block, file.results, raw))
-        for file in compacts
+        for file in files
         if file.experiment.kind == "training"
         for block in file.experiment.blocks
     }
 
 
-def _raw(compacts: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
+def _raw(files: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
     """Return source and ratio by the fingerprint of the rows that were diagnosed."""
     ratios = {}
-    for file in compacts:
+    for file in files:
         if file.experiment.kind == "verdict":
             for block in file.measured["blocks"] if file.measured else ():
                 for row in block["rows"]:
