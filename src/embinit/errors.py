@@ -42,7 +42,8 @@ def closest(name: str, accepted: Iterable[str]) -> str:
 
 def check_choices(value: Any) -> None:
     """Raise EmbinitError if a field of a dataclass holds a value that its `Literal` type does not list."""
-    for name, choices in _choices_of(type(value)):
+    kind: Any = type(value)
+    for name, choices in _choices_of(kind):
         given = getattr(value, name)
         if given not in choices:
             raise EmbinitError(f"unknown {name} {given!r}{closest(str(given), map(str, choices))}")
