@@ -44,7 +44,7 @@ GROUPS = (
     ("experiments.runs",),
     ("experiments.execution",),
     ("experiments.execution.ray",),
-    ("experiments.plan", "experiments.execute"),
+    ("experiments.plan", "experiments.execute", "experiments.starter"),
     ("experiments.measured",),
     ("experiments.status", "experiments.clean", "experiments.measurements"),
     ("reports.scores",),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,7 +150,8 @@ def command(
     # Runs of the user's own files may be finished under another key; the executor knows runs by their own keys alone.
     executable = [spec for spec in specs if spec in todo or is_done(runs / spec.key)]
     jobs = write_plan(resolved, executable, where.work, where.work)
-    with _curves(tensorboard, resolved, runs) as curves:
+    again = f"embinit {shlex.join(sys.argv[1:])}"
+    with _continuable(again), _curves(tensorboard, resolved, runs) as curves:
         if engine == "ray":
             summary = run_on_ray(jobs, runs, device, members, workers, address, curves)
         else:
@@ -157,8 +160,22 @@ def command(
     if not json:
         _results(resolved, runs)
         _say_next(files, epochs, tensorboard, runs)
-    report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
+    report(summary, runs, json, again)
     _end_with_damaged(resolved)
+
+
+@contextmanager
+def _continuable(again: str) -> Iterator[None]:
+    """Print the command that continues from the last checkpoint if a second Ctrl-C stops training at once."""
+    from embinit.cli.console import console
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        console(err=True).print(
+            f"stopped at once; to go on from the last checkpoint: {again}", markup=False, soft_wrap=True
+        )
+        raise typer.Exit(130) from None
 
 
 def _curves(folder: Path | None, resolved: Resolved, runs: Path) -> AbstractContextManager[Watch | None]:

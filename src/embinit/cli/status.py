@@ -22,7 +22,8 @@ def command(
     """Show which runs of experiments are finished, which are in training and where, and which failed and why.
 
     Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings.
-    Stale runs are finished runs that one of the files planned once and does not plan any more.
+    Stale runs are finished runs that one of the files planned once and does not plan any more, and runs of a quick look
+    (`embinit run --epochs`).
 
     embinit status experiments/demo.toml
     """
@@ -75,7 +76,10 @@ def command(
             soft_wrap=True,
         )
     if old:
-        text = f"stale: {plural(len(old), 'run')} that these files do not plan any more; `embinit clean` removes them"
+        text = (
+            f"stale: {plural(len(old), 'run')} of a quick look, or that these files planned before; "
+            "`embinit clean` removes them"
+        )
         screen.print(text, markup=False, soft_wrap=True)
     for name, count in others.items():
         screen.print(f"also in {runs}: {plural(count, 'run')} of {name or 'no known experiment'}", markup=False)
