@@ -16,6 +16,7 @@ from embinit.cli import (
     apply,
     clean,
     collect,
+    convert,
     demo,
     execute,
     extend,
@@ -80,7 +81,8 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for module in (
-    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect, demo
+    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect,
+    convert, demo,
 ):  # fmt: skip
     app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(_stoppable(module.command))
     app.registered_commands[-1].name = module.__name__.rpartition(".")[2]

@@ -30,6 +30,7 @@ def command(
     device: planning.Device = "auto",
     members: planning.Members = None,
     workers: planning.Workers = None,
+    keep_weights: planning.KeepWeights = False,
     json: shared.Json = False,
 ) -> None:
     """Make the runs of a planned folder; what is there already is skipped, what was stopped goes on.
@@ -39,18 +40,23 @@ def command(
 
     embinit execute plan/jobs.json --out plan/runs
     """
-    summary = executed(jobs, out, device, members, workers)
+    summary = executed(jobs, out, device, members, workers, keep_weights)
     report(summary, out, json, f"embinit execute {jobs} --out {out}")
 
 
-def executed(jobs: Path, out: Path, device: str, members: int | None, workers: int | None) -> ExecutionSummary:
+def executed(
+    jobs: Path, out: Path, device: str, members: int | None, workers: int | None, keep_weights: bool = False
+) -> ExecutionSummary:
     """Return what became of the jobs, showing how far they are; Ctrl-C stops after the step."""
     from embinit.cli.progress import Progress
     from embinit.experiments.execution.engine import execute
     from embinit.experiments.execution.interruption import Interruption
 
     with Progress() as watch, Interruption(watch.said) as stopping:
-        return execute(jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping)
+        return execute(
+            jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping,
+            keep_weights=keep_weights,
+        )  # fmt: skip
 
 
 def report(summary: ExecutionSummary, out: Path, json: bool, again: str) -> None:

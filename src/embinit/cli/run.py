@@ -69,6 +69,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    keep_weights: planning.KeepWeights = False,
     runs: planning.Runs = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
@@ -118,10 +119,12 @@ def command(
         _end_with_damaged(resolved)
         return
     jobs = write_plan(resolved, specs, where.work, where.work)
+    if keep_weights:
+        _say_without_weights([runs / spec.key for spec in specs])
     if engine == "ray":
-        summary = _on_ray(jobs, runs, device, members, workers, address)
+        summary = _on_ray(jobs, runs, device, members, workers, address, keep_weights)
     else:
-        summary = executed(jobs, runs, device, members, workers)
+        summary = executed(jobs, runs, device, members, workers, keep_weights)
     if not json:
         _results(resolved, runs)
     report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
@@ -148,8 +151,9 @@ def _check_engine(engine: str, address: str | None, workers: int | None, device:
 
 
 def _on_ray(
-    jobs: Path, runs: Path, device: str, members: int | None, workers: int | None, address: str | None
-) -> ExecutionSummary:
+    jobs: Path, runs: Path, device: str, members: int | None, workers: int | None, address: str | None,
+    keep_weights: bool,
+) -> ExecutionSummary:  # fmt: skip
     """Return what became of the jobs on a Ray cluster, showing how far they are; Ctrl-C keeps what is done."""
     from embinit.cli.progress import Progress
     from embinit.experiments.execution.interruption import Interruption
@@ -159,8 +163,23 @@ def _on_ray(
         text = "stopping: what is done is kept, what is in training is given up"
         with Interruption(lambda _: watch.said(text)) as stopping:
             return execute_on_ray(
-                jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch, stopping=stopping
+                jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch,
+                stopping=stopping, keep_weights=keep_weights,
             )  # fmt: skip
+
+
+def _say_without_weights(folders: list[Path]) -> None:
+    """Say which runs will not get weights, because they are finished already."""
+    from embinit.cli.console import console
+    from embinit.experiments.runs.store import is_done
+    from embinit.experiments.runs.weights import NAME
+    from embinit.format import plural
+
+    lacking = [folder for folder in folders if is_done(folder) and not (folder / NAME).is_file()]
+    if lacking:
+        text = f"{plural(len(lacking), 'run')} finished without weights: remove {lacking[0]}"
+        text += " and the others to train them again" if len(lacking) > 1 else " to train it again"
+        console(err=True).print(text, markup=False, soft_wrap=True)
 
 
 def _dry(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:

@@ -14,7 +14,7 @@ from embinit.experiments.definition.settings import GloveSettings, SourceSetting
 from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
-_WORDS = re.compile(r"whitespace|spacy(:\w+)?")
+_WORDS = re.compile(r"whitespace|characters|bytes|spacy(:\w+)?")
 _GENERATED = ("captions", "captions-labelled", "captions-text")
 
 
