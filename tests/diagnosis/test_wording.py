@@ -89,8 +89,8 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     ),
     "untested_language_model": (
         {},
-        "No run has tested this advice on a language model yet. It comes from translation, classification and the model's own "
-        "initialization. Compare it with the model's own rows: `embinit run` trains language models.",
+        "No run has tested this advice on a language model yet. It comes from translation, classification and the model's "
+        "own initialization. Compare it with the model's own rows: `embinit run` trains language models.",
     ),
     "larger_rotary_rows": (
         {
