@@ -46,7 +46,7 @@ GROUPS = (
     ("experiments.execution.ray",),
     ("experiments.plan", "experiments.execute", "experiments.starter"),
     ("experiments.measured",),
-    ("experiments.status", "experiments.clean", "experiments.measurements"),
+    ("experiments.status", "experiments.clean", "experiments.measurements", "experiments.conversion"),
     ("reports.scores",),
     ("reports.verdicts",),
     ("reports.model",),

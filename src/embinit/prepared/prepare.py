@@ -55,6 +55,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise EmbinitError(f"{name} is {value}; at least 1 is needed")
+        if self.boundary not in (None, "line", "blank"):
+            raise EmbinitError(f"boundary is {self.boundary!r}; line or blank is expected")
 
 
 def prepare(
