@@ -8,27 +8,27 @@ from pathlib import PurePosixPath
 from embinit.format import duration, plural
 from embinit.reports.analysis import published
 from embinit.reports.analysis.provenance import busy
-from embinit.reports.analysis.several import by
 from embinit.reports.model import Summary
-from embinit.reports.writers.completed import not_run, shown
-from embinit.reports.writers.markdown import sentence, text
+from embinit.reports.sentences import difference_text
+from embinit.reports.writers.completed import completed_blocks, missing_blocks
+from embinit.reports.writers.markdown import ended, text
 from research.advice import headline
-from research.findings import VERDICTS, Case, Claim, Finding, holds, tallied
+from research.findings import AGAINST, SUPPORTED, Case, Claim, Finding, support, support_by_kind
 from research.trials import Trial
 
 
 def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
     """Return the section, a line for each answer."""
-    said = [text(cost(summaries))]
-    said += [f"**{text(sentence(one.title))}** {text(_finding(one))}" for one in findings]
-    said += [
-        f"**{text(sentence(one.title))}** {text(sentence(one.answer))}"
+    bullets = [text(cost(summaries))]
+    bullets += [f"**{text(ended(one.title))}** {text(_finding(one))}" for one in findings]
+    bullets += [
+        f"**{text(ended(one.title))}** {text(str(one.answer))}"
         for one in summaries
-        if is_open(one) and shown(one)
+        if is_open(one) and completed_blocks(one)
     ]
-    said += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
-    said += _left(summaries)
-    return ["## In short", "", *(f"- {line}" for line in said), ""]
+    bullets += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
+    bullets += _missing(summaries)
+    return ["## In short", "", *(f"- {line}" for line in bullets), ""]
 
 
 def is_open(summary: Summary) -> bool:
@@ -60,40 +60,41 @@ def paper_hours() -> float:
 
 
 def _finding(finding: Finding) -> str:
-    """Return what becomes of a finding: its claims by their verdict, where it holds, its largest cases."""
+    """Return how far the results support a finding: by its claims, by kind of task, and in its largest cases."""
     if not finding.cases:
         return "Not tested."
-    verdicts = [claim.verdict for claim in finding.claims]
-    counts = [(verdicts.count(word), word) for word in VERDICTS if word in verdicts]
-    first = f"{counts[0][0]} of {plural(len(verdicts), 'claim')} {counts[0][1]}"
-    whole = f"{', '.join([first, *(f'{count} {word}' for count, word in counts[1:])])} ({tallied(finding.cases)})"
-    said = [sentence(whole), sentence(_capital(holds(finding.cases)))] if holds(finding.cases) else [sentence(whole)]
-    largest = [
-        f"{head} {_largest(finding.claims, outcome)}"
-        for head, outcome in (("largest:", "borne out"), ("largest against it:", "contradicted"))
-        if any(case.outcome == outcome for case in finding.cases)
-    ]
-    return " ".join([*said, *([_capital(sentence("; ".join(largest)))] if largest else [])])
+    claims = [claim.support for claim in finding.claims if claim.cases]
+    both = sum(counts.supported > 0 and counts.against > 0 for counts in claims)
+    sentences = [f"Its {plural(len(claims), 'tested claim')}: {support(finding.cases)}."]
+    kinds = support_by_kind(finding.cases)
+    sentences += (
+        [f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}."] if len(kinds) > 1 else []
+    )
+    sentences += [f"{plural(both, 'claim')} {'has' if both == 1 else 'have'} cases on both sides."] if both else []
+    for head, outcome in (("Largest in support", SUPPORTED), ("Largest against", AGAINST)):
+        if any(case.outcome == outcome for case in finding.cases):
+            sentences.append(f"{head}: {_largest(finding.claims, outcome)}.")
+    return " ".join(sentences)
 
 
 def _largest(claims: Sequence[Claim], outcome: str) -> str:
-    found: list[tuple[Claim, Case]] = [
+    cases: list[tuple[Claim, Case]] = [
         (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
     ]
-    claim, case = max(found, key=lambda one: abs(one[1].difference.mean))
+    claim, case = max(cases, key=lambda pair: abs(pair[1].difference.mean))
     more = f" in what {claim.gain} gain" if claim.gain else ""
-    return f"{claim.ours} against {claim.against} {by(case.difference, case.metric)}{more} ({case.where})"
+    return f"{claim.ours} against {claim.against} {difference_text(case.difference, case.metric)}{more} ({case.where})"
 
 
-def _capital(said: str) -> str:
-    return said[:1].upper() + said[1:]
-
-
-def _left(summaries: Sequence[Summary]) -> list[str]:
-    reasons = {(one.name, name): why for one in summaries for name, why in not_run(one)}
-    # The paper's blocks have one name in several of its tables.
-    official = len({name for (_, name), why in reasons.items() if why.startswith("not run:")})
-    yet = sum(not why.startswith("not run:") for why in reasons.values())
-    said = [f"{plural(official, 'block needs', 'blocks need')} files that are not at hand"] if official else []
-    said += [f"{plural(yet, 'block')} could be run and {'is' if yet == 1 else 'are'} not yet"] if yet else []
-    return [f"Not run: {'; '.join(said)}. They are named at the end of their experiments."] if said else []
+def _missing(summaries: Sequence[Summary]) -> list[str]:
+    missing = {(one.name, block.name): block for one in summaries for block in missing_blocks(one)}
+    # Several tables of the paper have blocks of one name.
+    without_files = len({block.name for block in missing.values() if block.lacks_files})
+    waiting = sum(not block.lacks_files for block in missing.values())
+    parts = (
+        [f"{plural(without_files, 'block needs', 'blocks need')} files that are not at hand"] if without_files else []
+    )
+    parts += (
+        [f"{plural(waiting, 'block')} could be run and {'is' if waiting == 1 else 'are'} not yet"] if waiting else []
+    )
+    return [f"Not run: {'; '.join(parts)}. Each is named at the end of its experiment's page."] if parts else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Side, Spec
 from embinit.reports.metrics import metric
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 from embinit.statistics import Clustered, pool_blocks
 
 SLOW = 0.1
@@ -28,7 +28,7 @@ _Start = tuple[str, bool]
 
 
 @dataclass
-class Field:
+class RateSetting:
     """The runs of one setting and source: start -> seed -> score, in BLEU or percent."""
 
     data: str
@@ -42,10 +42,10 @@ class Field:
         return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
 
 
-def fields(compacts: Iterable[Compact]) -> tuple[Field, ...]:
+def fields(files: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
     """Return every setting in which standardized rows were run at a tenth of the rate, with the other starts run in it."""
     runs: dict[str, tuple[str, str, str, Result]] = {}
-    for compact in compacts:
+    for compact in files:
         if compact.experiment.kind != "training":
             continue
         for block in compact.experiment.blocks:
@@ -53,37 +53,37 @@ def fields(compacts: Iterable[Compact]) -> tuple[Field, ...]:
                 result = compact.results.get(planned.spec.key)
                 if result is not None and not result.diverged:
                     runs.setdefault(planned.spec.key, (block.name, block.score, block.split, result))
-    made: list[Field] = []
+    settings: list[RateSetting] = []
     for mechanism in MECHANISMS:
-        made += _fields(list(runs.values()), mechanism)
-    return tuple(sorted(made, key=lambda one: (one.mechanism, one.data, one.name)))
+        settings += _fields(list(runs.values()), mechanism)
+    return tuple(sorted(settings, key=lambda setting: (setting.mechanism, setting.data, setting.name)))
 
 
-def pooled(found: Sequence[Field], comparator: str) -> dict[str, Clustered]:
+def pooled(settings: Sequence[RateSetting], comparator: str) -> dict[str, Clustered]:
     """Return data set -> the pooled difference to a comparator over its settings, clustered by seed."""
     by_data: dict[str, list[dict[int, float]]] = {}
-    for one in found:
-        differences = one.differences(comparator)
+    for setting in settings:
+        differences = setting.differences(comparator)
         if len(differences) > 1:
-            by_data.setdefault(one.data, []).append(differences)
+            by_data.setdefault(setting.data, []).append(differences)
     return {data: pool_blocks(blocks) for data, blocks in by_data.items()}
 
 
-def seed_std(found: Sequence[Field], comparator: str) -> dict[str, float]:
+def seed_std(settings: Sequence[RateSetting], comparator: str) -> dict[str, float]:
     """Return data set -> σ of one setting's paired difference between seeds, pooled over its settings."""
     squares: dict[str, list[float]] = {}
     freedom: dict[str, int] = {}
-    for one in found:
-        values = list(one.differences(comparator).values())
+    for setting in settings:
+        values = list(setting.differences(comparator).values())
         if len(values) > 1:
             mean = math.fsum(values) / len(values)
-            squares.setdefault(one.data, []).append(math.fsum((value - mean) ** 2 for value in values))
-            freedom[one.data] = freedom.get(one.data, 0) + len(values) - 1
+            squares.setdefault(setting.data, []).append(math.fsum((value - mean) ** 2 for value in values))
+            freedom[setting.data] = freedom.get(setting.data, 0) + len(values) - 1
     return {data: math.sqrt(math.fsum(listed) / freedom[data]) for data, listed in squares.items()}
 
 
-def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> list[Field]:
-    sourced: dict[tuple[str, tuple[str, ...]], Field] = {}
+def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> list[RateSetting]:
+    sourced: dict[tuple[str, tuple[str, ...]], RateSetting] = {}
     random: dict[str, dict[_Start, dict[int, float]]] = {}
     for name, score, split, result in runs:
         spec = result.spec
@@ -98,7 +98,7 @@ def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> lis
         setting, sources = _setting(spec), tuple(side.rows or side.source for _, side in spec.sides)
         scaled = value * (1 if metric(score, split).unit == "BLEU" else 100)
         if any(sources):
-            one = sourced.setdefault((setting, sources), Field(spec.task.name, name, mechanism))
+            one = sourced.setdefault((setting, sources), RateSetting(spec.task.name, name, mechanism))
             one.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
         else:
             random.setdefault(setting, {}).setdefault((recipe, slow), {})[spec.seed] = scaled
@@ -125,9 +125,9 @@ def _setting(spec: Spec) -> str:
     return replace(spec, sides=nothing, seed=0, training=training).key
 
 
-def named(found: Sequence[Field]) -> Mapping[str, tuple[str, ...]]:
+def named(settings: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
     """Return data set -> the names of its settings."""
     names: dict[str, list[str]] = {}
-    for one in found:
-        names.setdefault(one.data, []).append(one.name)
+    for setting in settings:
+        names.setdefault(setting.data, []).append(setting.name)
     return {data: tuple(listed) for data, listed in names.items()}

@@ -14,19 +14,19 @@ from embinit.reports.analysis.answers import loss_note
 from embinit.reports.analysis.lengths import length_note, length_tables
 from embinit.reports.analysis.provenance import busy
 from embinit.reports.analysis.published import called
-from embinit.reports.analysis.size_costs import fall_table
+from embinit.reports.analysis.size_costs import size_table
 from embinit.reports.legend import explanation
 from embinit.reports.metrics import LOSS
-from embinit.reports.model import Cell, Part, Summary, Table
-from embinit.reports.results_reader import Compact, read_compact
+from embinit.reports.model import Part, Summary, Table, TableCell
+from embinit.reports.results_reader import ResultsFile, read_compact
 from embinit.reports.writers import tables
 from embinit.reports.writers.axis_marks import marks
-from embinit.reports.writers.completed import Shown, not_run, shown, trimmed
+from embinit.reports.writers.completed import CompletedBlock, completed_blocks, completed_only, missing_blocks
 from embinit.reports.writers.figures import figures, names, remove_others
-from embinit.reports.writers.markdown import details, sentence, table, text
+from embinit.reports.writers.markdown import details, ended, table, text
 from embinit.reports.writers.tables import selection_table
 from research import advice, overview, setting_tables, travel_page, versus_paper
-from research.findings import Case, Claim, Finding, findings, holds, tallied
+from research.findings import OPEN, Case, Claim, Finding, findings, pooled_by_task, support, support_by_kind
 from research.trials import Trial, trials
 
 #: Number of a block -> its pictures, as a page links them.
@@ -42,19 +42,19 @@ def main(words: Sequence[str]) -> None:
     if len(places) != 2:
         raise EmbinitError("give the folder of results and the file to write: results/ RESULTS.md")
     folder, out = Path(places[0]), Path(places[1])
-    compacts = read_compacts(folder)
-    summaries = sorted((one.summary() for one in compacts if one.experiment.kind != "verdict"), key=_rank)
+    files = read_files(folder)
+    summaries = sorted((file.summary() for file in files if file.experiment.kind != "verdict"), key=_rank)
     figure_folder = folder / "figures"
     if draw:
-        axis_marks = marks(compacts)
+        axis_marks = marks(files)
         drawn = [path for summary in summaries for path in figures(summary, figure_folder, marks=axis_marks)]
         remove_others(figure_folder, drawn)
-        travel_page.figure(compacts, figure_folder / travel_page.FIGURE)
-    diagnosed = trials(compacts)
-    notes = [note for one in compacts if one.experiment.kind == "verdict" for note in one.experiment.notes]
+        travel_page.figure(files, figure_folder / travel_page.FIGURE)
+    diagnosed = trials(files)
+    notes = [note for file in files if file.experiment.kind == "verdict" for note in file.experiment.notes]
     for path, page in _pages(summaries, folder, diagnosed, notes):
         _write(path, page)
-    rule = travel_page.page(compacts)
+    rule = travel_page.page(files)
     if rule:
         _write(folder / TRAVEL, _page(rule))
     _write(out, short_document(summaries, diagnosed, os.path.relpath(folder, out.parent)))
@@ -87,10 +87,10 @@ def page_name(summary: Summary) -> str:
 
 def read_results(folder: Path) -> list[Summary]:
     """Return the reports of all results in a folder, by name."""
-    return [one.summary() for one in read_compacts(folder)]
+    return [file.summary() for file in read_files(folder)]
 
 
-def read_compacts(folder: Path) -> list[Compact]:
+def read_files(folder: Path) -> list[ResultsFile]:
     """Return all results in a folder, by name."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
@@ -108,10 +108,10 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
         pages.append(f"[How fast pre-trained rows should learn]({folder}/{TRAVEL})")
     rows = tuple(
         (
-            Cell(f"[{summary.title}]({folder}/{page_name(summary)})"),
-            Cell(str(summary.cost.runs) if summary.cost.runs else NONE),
-            Cell(duration(busy([summary.cost])) if summary.cost.runs else NONE),
-            Cell(f"`{summary.file or summary.name}`"),
+            TableCell(f"[{summary.title}]({folder}/{page_name(summary)})"),
+            TableCell(str(summary.cost.runs) if summary.cost.runs else NONE),
+            TableCell(duration(busy([summary.cost])) if summary.cost.runs else NONE),
+            TableCell(f"`{summary.file or summary.name}`"),
         )
         for summary in ordered
     )
@@ -132,7 +132,7 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
     return _page(lines)
 
 
-def _raw_table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def _raw_table(header: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
     """Return a Markdown table whose cells are Markdown already: links and code."""
     lines = [" | ".join(header), " | ".join(["---", "--:", "--:", "---"][: len(header)])]
     lines += [" | ".join(cell.text for cell in row) for row in rows]
@@ -168,8 +168,7 @@ def _rank(summary: Summary) -> int:
 def _finding(finding: Finding) -> list[str]:
     lines = [f"## {text(finding.title)}", ""]
     for claim in finding.claims:
-        said = claim.text[:1].upper() + claim.text[1:]
-        lines += [f"**{text(sentence(said))}** {text(sentence(claim.outcome))}{_where(claim)}", ""]
+        lines += [f"**{text(claim.text)}** {text(_support(claim))}", ""]
         if claim.cases:
             header = (
                 "block", f"{claim.ours} against {claim.against}", "95 %", "p (Holm)", "paper", "outcome", "validation loss",
@@ -177,19 +176,39 @@ def _finding(finding: Finding) -> list[str]:
             )  # fmt: skip
             rows = tuple(
                 (
-                    Cell(case.where),
-                    Cell(f"{signed(case.difference.mean, case.metric.digits)} {case.metric.unit}"),
-                    Cell(interval(case.difference.low, case.difference.high, case.metric.digits, sign=True)),
-                    Cell(probability(case.difference.holm_p)),
-                    Cell(signed(case.paper, case.metric.digits)),
-                    Cell(case.said),
-                    Cell(_loss(case)),
-                    Cell(case.loss_outcome or NONE),
+                    TableCell(case.where),
+                    TableCell(f"{signed(case.difference.mean, case.metric.digits)} {case.metric.unit}"),
+                    TableCell(interval(case.difference.low, case.difference.high, case.metric.digits, sign=True)),
+                    TableCell(probability(case.difference.holm_p)),
+                    TableCell(signed(case.paper, case.metric.digits)),
+                    TableCell(case.outcome_text),
+                    TableCell(_loss(case)),
+                    TableCell(case.loss_outcome or NONE),
                 )
                 for case in claim.cases
             )
-            lines += [table(Table("", header, rows)), ""]
+            lines += [table(Table("", header, rows)), "", *_pooled(claim)]
     return lines
+
+
+def _pooled(claim: Claim) -> list[str]:
+    """Return a claim's differences pooled by data set, if a data set has several blocks."""
+    pooled = pooled_by_task(claim.cases)
+    if all(difference.blocks < 2 for difference in pooled.values()):
+        return []
+    units = {case.task: case.metric for case in claim.cases}
+    rows = tuple(
+        (
+            TableCell(task),
+            TableCell(str(difference.blocks)),
+            TableCell(str(difference.n)),
+            TableCell(f"{signed(difference.mean, units[task].digits)} {units[task].unit}"),
+            TableCell(interval(difference.low, difference.high, units[task].digits, sign=True)),
+        )
+        for task, difference in pooled.items()
+    )
+    header = ("data set", "blocks", "seeds", "mean difference", "95 %, clustered by seed")
+    return [table(Table("", header, rows)), ""]
 
 
 def _loss(case: Case) -> str:
@@ -199,71 +218,85 @@ def _loss(case: Case) -> str:
     return f"{signed(case.loss.mean, LOSS.digits)} {spread}"
 
 
-def _where(claim: Claim) -> str:
-    """Return where a claim holds, and how many open cases are ones in which the paper's difference is clear."""
-    place = holds(claim.cases)
-    said = f" {text(sentence(place[:1].upper() + place[1:]))}" if place else ""
-    left = [case for case in claim.cases if case.outcome == "open"]
+def _support(claim: Claim) -> str:
+    """Return how far the results support a claim, and in how many open cases the paper's difference is clear."""
+    whole = str(claim.support)
+    sentences = [f"{whole[:1].upper()}{whole[1:]}."]
+    kinds = support_by_kind(claim.cases)
+    if len(kinds) > 1:
+        sentences.append(f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}.")
+    left = [case for case in claim.cases if case.outcome == OPEN]
     clear = sum(case.clear for case in left)
     if clear:
-        said += f" In {clear} of {plural(len(left), 'open case')} the paper's own difference is larger than its σ."
-    by_loss = tallied(claim.cases, by_loss=True)
-    return f"{said} By the validation loss: {by_loss}." if by_loss else said
+        sentences.append(
+            f"In {clear} of {plural(len(left), 'open case')} the paper's own difference is larger than its σ."
+        )
+    by_loss = support(claim.cases, by_loss=True)
+    return " ".join([*sentences, *([f"By the validation loss: {by_loss}."] if by_loss.total else [])])
 
 
 def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list[str]:
-    blocks, whole = shown(summary), trimmed(summary)
+    blocks, whole = completed_blocks(summary), completed_only(summary)
     lines = [f"# {text(summary.title)}", "", text(summary.question), ""]
     if blocks:
-        lines += [f"**{text(sentence(summary.answer))}**", ""]
-        said = [*(sentence(one) for one in whole.caveats), *summary.notes]
-        lines += [f"- {text(one)}" for one in said] + [""] * bool(said)
+        lines += [f"**{text(str(summary.answer))}**", ""]
+        bullets = [*whole.caveats, *summary.notes]
+        lines += [f"- {text(block)}" for block in bullets] + [""] * bool(bullets)
         glance = tables.overview(whole)
         lines += [table(glance), ""] if glance is not None else []
         chosen = selection_table(summary.choices)
-        lines += [table(chosen), "", text(sentence(chosen.caption)), ""] if chosen is not None else []
+        lines += [table(chosen), "", text(ended(chosen.caption)), ""] if chosen is not None else []
     together = _together(blocks)
-    for one in blocks if together is None else ():
-        lines += _block(one, pictures.get(one.place, ()), len(blocks) == 1)
+    for block in blocks if together is None else ():
+        lines += _block(block, pictures.get(block.place, ()), len(blocks) == 1)
     if together is not None:
-        sources = dict(source for one in blocks for source in one.part.sources)
-        about = [f"- {text(name)}: {text(said)}" for name, said in sources.items()]
+        sources = dict(source for block in blocks for source in block.part.sources)
+        about = [f"- {text(name)}: {text(bullets)}" for name, bullets in sources.items()]
         lines += [*details(together.caption, [table(together), ""]), *about, *[""] * bool(about)]
-    left = not_run(summary)
-    if left:
-        lines += ["What is missing:", "", *(f"- {text(name)}: {text(_ended(why))}" for name, why in left), ""]
+    missing = missing_blocks(summary)
+    if missing:
+        lines += [
+            "Blocks without results:",
+            "",
+            *(f"- {text(block.name)}: {text(block.reason)}" for block in missing),
+            "",
+        ]
     commands = " and ".join(f"`{command}`" for command in summary.commands)
     took = f"{plural(summary.cost.runs, 'run')}, {duration(busy([summary.cost]))}. " if summary.cost.runs else ""
     return [*lines, f"{took}Again: {commands}.", ""]
 
 
-def _ended(said: str) -> str:
-    return said if said.endswith(".") else f"{said}."
+def _ended(caption: str) -> str:
+    return caption if caption.endswith(".") else f"{caption}."
 
 
-def _together(blocks: Sequence[Shown]) -> Table | None:
+def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
     """Return several blocks that were measured as one table, each named once; None where they are no such blocks."""
-    found = [(one.part.name, one.part.measured) for one in blocks if one.part.measured is not None]
-    if len(found) < 2 or len(found) < len(blocks) or len({made.header for _, made in found}) > 1:
+    measured = [(block.part.name, block.part.measured) for block in blocks if block.part.measured is not None]
+    if len(measured) < 2 or len(measured) < len(blocks) or len({content.header for _, content in measured}) > 1:
         return None
-    rows = [(Cell("" if number else name), *row) for name, made in found for number, row in enumerate(made.rows)]
-    first = found[0][1]
+    rows = [
+        (TableCell("" if number else name), *row)
+        for name, content in measured
+        for number, row in enumerate(content.rows)
+    ]
+    first = measured[0][1]
     return Table(first.caption, ("block", *first.header), tuple(rows), first.words + 1)
 
 
-def _block(one: Shown, pictures: Sequence[str], alone: bool) -> list[str]:
+def _block(block: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[str]:
     """Return a block: open where it is the only one, a sweep or a figure of the paper; else folded under its answer."""
-    part = one.part
+    part = block.part
     image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
     figured = called(part.paper)[0].startswith("figure") if part.paper else False
     if part.sweep is None and not alone and not figured:
-        inside = [*_tables(part, folded=True), *_lengths(part), *_about(one), *image]
-        return details(_ended(part.answer), inside, part.name)
+        inside = [*_tables(part, folded=True), *_further(part), *_about(block), *image]
+        return details(str(part.answer), inside, part.name)
     lines = [f"## {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
-    lines += [] if alone else [text(sentence(part.answer)), ""]
-    lines += [*_tables(part, folded=False), *_lengths(part), *_about(one)]
+    lines += [] if alone else [text(str(part.answer)), ""]
+    lines += [*_tables(part, folded=False), *_further(part), *_about(block)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
 
@@ -277,22 +310,25 @@ def _tables(part: Part, folded: bool) -> list[str]:
     if small is None:
         return [table(whole), "", *caption]
     added = [f"{text(_ended(small.caption))}", ""] if small.caption else []
-    fell = fall_table(part)
+    fell = size_table(part)
     cost = [table(fell), "", text(_ended(fell.caption)), ""] if fell is not None else []
     longer = [table(whole), ""]
     return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
 
 
-def _lengths(part: Part) -> list[str]:
-    return [line for made in length_tables(part) for line in (table(made), "", text(_ended(made.caption)), "")]
+def _further(part: Part) -> list[str]:
+    """Return the scores by length, and those by both criteria for the epoch."""
+    epochs = tables.epoch_choices(part)
+    made_tables = [*length_tables(part), *([epochs] if epochs is not None else [])]
+    return [line for captioned in made_tables for line in (table(captioned), "", text(_ended(captioned.caption)), "")]
 
 
-def _about(one: Shown) -> list[str]:
-    by_loss = loss_note(one.part.rows) if one.part.sweep is None else ""
-    said = [sentence(note) for note in (by_loss, length_note(one.part.rows, one.part.metric.split)) if note]
-    said += [f"{name}: {about}" for name, about in one.part.sources]
-    said += [sentence(left) for left in one.left]
-    return [f"- {text(line)}" for line in said] + [""] * bool(said)
+def _about(block: CompletedBlock) -> list[str]:
+    by_loss = loss_note(block.part.rows) if block.part.sweep is None else ""
+    bullets = [note for note in (by_loss, length_note(block.part.rows, block.part.metric.split)) if note]
+    bullets += [f"{name}: {about}" for name, about in block.part.sources]
+    bullets += block.left
+    return [f"- {text(line)}" for line in bullets] + [""] * bool(bullets)
 
 
 if __name__ == "__main__":

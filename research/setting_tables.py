@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from embinit.format import NONE, compact, fixed
-from embinit.reports.model import Cell, Metric, Part, Row, Table
+from embinit.reports.model import Part, Table, TableCell
+from embinit.reports.scores import Metric, TableRow
 from embinit.reports.writers.tables import mean, seeds
 
 #: A table that is wider is no longer small.
@@ -20,15 +21,15 @@ def sweep_grid(part: Part) -> Table | None:
     places = sorted({point.x for line in part.sweep.lines.values() for point in line})
     if len(places) > _WIDE:
         return None
-    made = []
+    lines = []
     for name, line in part.sweep.lines.items():
         rows = {point.x: by_label[point.label] for point in line}
         means = {x: round(row.statistic.mean, part.metric.digits) for x, row in rows.items() if row.statistic}
         sound = {x: value for x, value in means.items() if not rows[x].unscored}
         best = (max if part.metric.higher else min)(sound.values(), default=None)
         cells = [_cell(rows.get(x), part.metric, x in sound and sound[x] == best) for x in places]
-        made.append((Cell(name), *cells))
-    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(made))
+        lines.append((TableCell(name), *cells))
+    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(lines))
 
 
 def grid(part: Part) -> Table | None:
@@ -36,11 +37,11 @@ def grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
         return None
-    made = tuple(
-        (Cell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
+    lines = tuple(
+        (TableCell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
         for setting in settings
     )
-    return Table("", ("", *names), made)
+    return Table("", ("", *names), lines)
 
 
 def paper_grid(part: Part) -> Table | None:
@@ -48,17 +49,17 @@ def paper_grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2:
         return None
-    made = []
+    lines = []
     for setting in settings:
-        cells = [Cell(setting)]
+        cells = [TableCell(setting)]
         for name in names:
             row = rows.get((setting, name))
             theirs = NONE
             if row is not None and row.paper is not None:
                 theirs = f"{fixed(row.paper.mean, part.metric.digits)} ± {fixed(row.paper.std, part.metric.digits)}"
-            cells += [_cell(row, part.metric, None), Cell(theirs)]
-        made.append(tuple(cells))
-    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(made))
+            cells += [_cell(row, part.metric, None), TableCell(theirs)]
+        lines.append(tuple(cells))
+    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(lines))
 
 
 def loss_grid(part: Part) -> Table | None:
@@ -66,20 +67,20 @@ def loss_grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
         return None
-    made = []
+    lines = []
     for setting in settings:
         there = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
         lowest = round(min(there), _LOSS) if there else None
-        cells = [Cell(setting)]
+        cells = [TableCell(setting)]
         for name in names:
             row = rows.get((setting, name))
             loss, theirs = (None, None) if row is None else (row.loss, row.paper)
             strong = loss is not None and round(loss, _LOSS) == lowest
-            cells.append(Cell(_at(loss, row.epoch if row else None, 1), strong))
-            cells.append(Cell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
-        made.append(tuple(cells))
+            cells.append(TableCell(_at(loss, row.epoch if row else None, 1), strong))
+            cells.append(TableCell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
+        lines.append(tuple(cells))
     header = ("", *(head for name in names for head in (f"{name}, ours", "paper")))
-    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(made))
+    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(lines))
 
 
 def _at(loss: float | None, epoch: float | None, digits: int) -> str:
@@ -87,15 +88,15 @@ def _at(loss: float | None, epoch: float | None, digits: int) -> str:
     return NONE if loss is None else f"{fixed(loss, _LOSS)} ({fixed(epoch, digits)})"
 
 
-def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Row]]:
+def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], TableRow]]:
     names = list(dict.fromkeys(row.series for row in part.rows))
     settings = list(dict.fromkeys(row.setting for row in part.rows))
     return names, settings, {(row.setting, row.series): row for row in part.rows}
 
 
-def _cell(row: Row | None, metric: Metric, strong: bool | None) -> Cell:
+def _cell(row: TableRow | None, metric: Metric, strong: bool | None) -> TableCell:
     """Return a row's mean ± σ with its mark and what it lacks; bold where it is said to be, or else where it is the best."""
     if row is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     after = " ".join(text for text in (row.mark, seeds(row)) if text)
-    return Cell(mean(row.statistic, metric), row.best if strong is None else strong, after)
+    return TableCell(mean(row.statistic, metric), row.best if strong is None else strong, after)

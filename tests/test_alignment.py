@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -99,6 +99,20 @@ def test_missing_words_are_composed_where_the_source_can() -> None:
     assert aligned.vectors[1].tolist() == [7, 7, 7]
     assert aligned.vectors[2].tolist() == [0, 0, 0]
     assert align(made, ["cannot"], matching=Matching(compose=False)).kinds == ("missing",)
+
+
+def test_continuation_pieces_are_composed_inside_of_words_alone() -> None:
+    def filled(value: float) -> Callable[[Sequence[str]], tuple[Matrix, Flags]]:
+        return lambda tokens: (np.full((len(tokens), 3), value, dtype=np.float32), np.ones(len(tokens), dtype=bool))
+
+    made = source(["dog", "##ed", "##x"], compose=filled(7), compose_inside=filled(8))
+    tokens = ["cats", "dog", "##ing", "##ed", "##ed2"]
+    aligned = align(made, tokens)
+    assert aligned.kinds == ("composed", "exact", "composed", "exact", "composed")
+    assert [row[0] for row in aligned.vectors.tolist()] == [7, 1, 8, 4, 8]
+    without = align(made, tokens, matching=Matching(continuations=False))
+    assert without.kinds == ("composed", "exact", "missing", "exact", "missing")
+    assert (without.vectors[without.found] == aligned.vectors[without.found]).all()
 
 
 def test_pieces_are_composed_from_the_words_that_hold_them() -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 import typer
@@ -35,7 +34,7 @@ NOT_RUN = re.compile(r"# not run by the tests: \S+ \S+")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s+# .*$|^# .*$")
 #: Languages of blocks that hold nothing to run: drawings, printed text, other programs' files.
-_PLAIN = ("", "text", "json", "csv", "html")
+_PLAIN = ("", "text", "json", "csv", "html", "diff")
 _KNOWN = ("bash", "console", "python", "toml", *_PLAIN)
 #: Programs besides embinit that a page may name; they are not run.
 _OTHERS = (
@@ -87,9 +86,19 @@ def commands_of(block: CodeBlock) -> list[list[str]]:
     return [shlex.split(command) for line in bare if line for command in line.split(" && ")]
 
 
+def is_awaited(block: CodeBlock) -> bool:
+    """Return whether the block needs a command or a function that this version does not have yet."""
+    awaited = {"embinit new ": "new" not in known_commands(), "embinit.initialize(": not hasattr(embinit, "initialize")}
+    return any(name in block.text for name, is_missing in awaited.items() if is_missing)
+
+
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 SHELL = [block for block in BLOCKS if block.language in ("bash", "console")]
-COMMAND_LINE = typer.main.get_command(app)
+
+
+def known_commands() -> dict[str, Any]:
+    """Return the commands of embinit by name."""
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
 def test_there_are_blocks_of_each_kind() -> None:
@@ -105,6 +114,8 @@ def test_blocks_name_their_language(block: CodeBlock) -> None:
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
 def test_commands_exist_and_take_their_options(block: CodeBlock) -> None:
+    if is_awaited(block):
+        pytest.skip("this version lacks a command of the block")
     commands = commands_of(block)
     assert commands, "a shell block without a command"
     for words in commands:
@@ -115,23 +126,23 @@ def test_commands_exist_and_take_their_options(block: CodeBlock) -> None:
 
 
 def check(arguments: list[str]) -> None:
-    """Raise a click error for a command or an option that does not exist."""
-    assert isinstance(COMMAND_LINE, click.Group) or hasattr(COMMAND_LINE, "commands")
+    """Raise an error for a command, an option or a value that does not exist."""
     if not arguments or arguments[0].startswith("-"):
         return
-    command = COMMAND_LINE.commands.get(arguments[0])  # type: ignore[union-attr]
+    command = known_commands().get(arguments[0])
     assert command is not None, f"there is no command {arguments[0]!r}"
     context = command.context_class(command, info_name=arguments[0])
     given, _, _ = command.make_parser(context).parse_args([word for word in arguments[1:] if word != "…"])
     for parameter in command.params:
-        value = given.get(parameter.name)
-        if isinstance(value, str) and isinstance(parameter, click.Option):
-            parameter.type.convert(value, parameter, context)
+        if parameter.param_type_name == "option" and parameter.name in given:
+            parameter.process_value(context, given[parameter.name])
 
 
 def test_an_option_that_does_not_exist_is_noticed() -> None:
     with pytest.raises(Exception, match="--sped"):
         check(["run", "FILE", "--sped"])
+    with pytest.raises(typer.BadParameter):
+        check(["run", "FILE", "--seeds", "three"])
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "toml"], ids=lambda block: block.place)
@@ -147,14 +158,57 @@ def test_toml_is_toml_and_experiments_are_experiments(block: CodeBlock, tmp_path
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files that a reader of any page has: what `embinit demo` writes, and a small parallel text."""
+    """Files that a reader has: what `embinit demo` writes, a parallel text, vectors for it, a model, new words."""
     folder = tmp_path_factory.mktemp("workshop")
     result = CliRunner().invoke(app, ["demo", "--short", "--out", str(folder / "embinit-demo")])
     assert result.exit_code == 0, result.output
     pairs = generated.captions(400, 0, None).splits["train"].texts
     for language, lines in zip(("de", "en"), pairs, strict=True):
         (folder / f"train.{language}").write_text("\n".join(lines) + "\n", "utf-8")
+    vectors = (folder / "embinit-demo" / "vectors.txt").read_text("utf-8")
+    words = sorted({word for lines in pairs for line in lines for word in re.findall(r"\w+|[.,]", line)})
+    rows = 0.4 * np.random.default_rng(0).standard_normal((len(words), len(vectors.partition("\n")[0].split()) - 1))
+    added = [f"{word} {' '.join(f'{value:.4f}' for value in row)}\n" for word, row in zip(words, rows, strict=True)]
+    (folder / "glove.txt").write_text(vectors + "".join(added), "utf-8")
+    (folder / "words.txt").write_text("snowmobile\nskateboarder\n", "utf-8")
+    scores = [
+        f"{start},{seed},{30 + seed + lead}"
+        for start, lead in (("random", 0), ("standardized", 1))
+        for seed in (1, 2, 3)
+    ]
+    (folder / "scores.csv").write_text("\n".join(["start,seed,score", *scores]) + "\n", "utf-8")
+    for part in (bert(folder), wordpiece(folder)):
+        part.save_pretrained(folder / "my-model")
     return folder
+
+
+def bert(folder: Path) -> Any:
+    """Return a small model whose tokens are those of the demo's vocabulary."""
+    import transformers
+
+    rows = len((folder / "embinit-demo" / "vocabulary.txt").read_text("utf-8").split())
+    config = transformers.BertConfig(
+        vocab_size=rows,
+        hidden_size=100,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        pad_token_id=1,
+    )
+    return transformers.BertModel(config)
+
+
+def wordpiece(folder: Path) -> Any:
+    """Return the tokenizer of `bert`."""
+    import tokenizers
+    import transformers
+
+    words = (folder / "embinit-demo" / "vocabulary.txt").read_text("utf-8").split()
+    model = tokenizers.models.WordPiece({word: row for row, word in enumerate(words)}, unk_token="<unk>")
+    backend = tokenizers.Tokenizer(model)
+    backend.normalizer = tokenizers.normalizers.BertNormalizer()
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", pad_token="<pad>")
 
 
 @pytest.fixture
@@ -163,6 +217,7 @@ def workshop(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
+    (tmp_path / "results").symlink_to(ROOT / "results")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
@@ -172,28 +227,26 @@ def names_of(workshop: Path) -> dict[str, Any]:
     """Return what a page's Python may name without making it: the package, torch, a model, aligned vectors."""
     import torch
 
-    class Model(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = torch.nn.Embedding(len(aligned.found), aligned.vectors.shape[1])
-            self.output = torch.nn.Linear(aligned.vectors.shape[1], 2)
-
-        def get_input_embeddings(self) -> torch.nn.Embedding:
-            return self.embedding
-
     tokens = (workshop / "embinit-demo" / "vocabulary.txt").read_text("utf-8").split()
     aligned = embinit.align(workshop / "embinit-demo" / "vectors.txt", tokens)
-    return {"embinit": embinit, "np": np, "torch": torch, "Path": Path, "aligned": aligned, "model": Model()}
+    names = {"embinit": embinit, "np": np, "torch": torch, "Path": Path, "aligned": aligned}
+    return {**names, "model": bert(workshop), "tokenizer": wordpiece(workshop)}
 
 
-RUN = [page for page in PAGES if any(b.is_run and b.language in ("bash", "python") for b in blocks_of(page))]
+#: Its Python blocks check changes of the package, and tests/test_contributing.py runs them.
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+RUN = [
+    page
+    for page in PAGES
+    if page != CONTRIBUTING and any(b.is_run and b.language in ("bash", "python") for b in blocks_of(page))
+]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run_as_written(page: Path, workshop: Path) -> None:
     names: dict[str, Any] = {}
     for block in blocks_of(page):
-        if not block.is_run or block.language not in ("bash", "python"):
+        if not block.is_run or block.language not in ("bash", "python") or is_awaited(block):
             continue
         if block.language == "python":
             names = names or names_of(workshop)

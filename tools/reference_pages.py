@@ -16,7 +16,7 @@ from embinit.cli import app
 from embinit.experiments.definition.schema import experiment_schema
 from embinit.hosts import host, host_names
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import named_recipes
+from embinit.recipes.names import named_recipes
 from embinit.recipes.steps import STEPS
 
 _COMMAND_LINE = """# Command line

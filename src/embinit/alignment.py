@@ -14,13 +14,12 @@ from embinit.errors import EmbinitError, closest
 from embinit.format import plural
 from embinit.seeds import stream
 from embinit.sources.load import load
-from embinit.text.markers import Scheme, add_marker, scheme_of, strip_marker
+from embinit.text.markers import add_marker, all_markers, scheme_of, strip_marker
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix
 
 Projection = Literal["pca", "orthogonal", "pad"]
 
-_SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 #: The vectors of sub-word pieces are composed from at most this many words, the most frequent of the source.
 _WORDS_FOR_PIECES = 50_000
 
@@ -32,6 +31,8 @@ class Matching:
     case: bool = True
     markers: bool = True
     compose: bool = True
+    #: whether pieces that continue a word (`##ing`) are composed from the source's own such pieces
+    continuations: bool = True
     specials: bool = False
 
 
@@ -88,7 +89,7 @@ def align(
     embeddings = load(source, wanted=spellings(vocabulary, matching), compose=False)
     aligned = _match(embeddings, vocabulary, matching)
     if matching.compose:
-        aligned = _with_notes(_compose_missing(aligned, embeddings, source), embeddings)
+        aligned = _with_notes(_compose_missing(aligned, embeddings, source, matching), embeddings)
     return _project(aligned, dim, project, seed)
 
 
@@ -111,10 +112,11 @@ def spellings(vocabulary: Vocabulary, matching: Matching) -> frozenset[str]:
         if token in vocabulary.specials:
             continue
         text, begins = strip_marker(token, scheme) if matching.markers else (token, True)
-        for cased in _cases(text) if matching.case else (text,):
-            forms.add(cased)
+        for cased in set(_cases(text)) if matching.case else (text,):
             if matching.markers:
-                forms.update(add_marker(cased, begins, source_scheme) for source_scheme in _SCHEMES)
+                forms.update(all_markers(cased, begins))
+            else:
+                forms.add(cased)
     return frozenset(forms)
 
 
@@ -192,7 +194,7 @@ class _Matcher:
 # ---------------------------------------------------------------- composition
 
 
-def _compose_missing(aligned: Aligned, embeddings: Embeddings, source: Any) -> Aligned:
+def _compose_missing(aligned: Aligned, embeddings: Embeddings, source: Any, matching: Matching) -> Aligned:
     """Return the alignment with more rows found: composed from the source's sub-words, or from words with the piece."""
     tokens, scheme = aligned.vocabulary.tokens, scheme_of(aligned.vocabulary.tokens)
     missing = [token_id for token_id, kind in enumerate(aligned.kinds) if kind == "missing"]
@@ -201,7 +203,11 @@ def _compose_missing(aligned: Aligned, embeddings: Embeddings, source: Any) -> A
     if embeddings.compose is not None and words:
         vectors, composed = embeddings.compose([texts[token_id][0] for token_id in words])
         aligned = _with_composed(aligned, words, vectors, composed)
-        missing = [token_id for token_id in missing if not aligned.found[token_id]]
+    inside = [token_id for token_id in missing if not texts[token_id][1] and texts[token_id][0]]
+    if matching.continuations and embeddings.compose_inside is not None and inside:
+        vectors, composed = embeddings.compose_inside([texts[token_id][0] for token_id in inside])
+        aligned = _with_composed(aligned, inside, vectors, composed)
+    missing = [token_id for token_id in missing if not aligned.found[token_id]]
     if missing and aligned.vocabulary.split is not None:
         word_vectors = embeddings if isinstance(source, Embeddings) else load(source, most=_WORDS_FOR_PIECES)
         if scheme_of(word_vectors.tokens) != "words":

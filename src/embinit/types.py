@@ -104,6 +104,8 @@ class Embeddings:
     #: tokens that the source itself declares special ([CLS], </s>)
     specials: frozenset[str] = frozenset()
     compose: Composer | None = None
+    #: the same for the text of pieces that continue a word (`##ing`)
+    compose_inside: Composer | None = None
 
     @property
     def dim(self) -> int:

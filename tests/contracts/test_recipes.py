@@ -7,7 +7,8 @@ import pytest
 
 from embinit.hosts import host, host_names
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import named_recipes, recipe
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import recipe
 from embinit.recipes.steps import STEPS
 from embinit.seeds import stream
 from embinit.types import Aligned, Matrix

@@ -1,4 +1,4 @@
-"""`baseline` of an experiment's file: one recipe, several, or recipes in a setting that is said."""
+"""`baseline` of an experiment file: one recipe, several, or recipes in a pinned setting."""
 
 from __future__ import annotations
 
@@ -19,28 +19,31 @@ def read(folder: Path, baseline: str, blocks: str = NORMS) -> Experiment:
     return read_experiment(written(folder, blocks, f"baseline = {baseline}\n{HEAD}"))
 
 
-@pytest.mark.parametrize("said", ['"pretrained"', '["pretrained"]', '{ recipe = "pretrained" }'])
-def test_one_recipe_is_compared_with_in_each_setting(said: str, tmp_path: Path) -> None:
-    found = read(tmp_path, said)
-    assert (found.baseline, found.against) == ("pretrained", ())
-    assert found.baselines == (Baseline("pretrained"),)
+@pytest.mark.parametrize("baseline", ['"pretrained"', '["pretrained"]', '{ recipe = "pretrained" }'])
+def test_one_recipe_is_compared_with_in_each_setting(baseline: str, tmp_path: Path) -> None:
+    experiment = read(tmp_path, baseline)
+    assert (experiment.baseline, experiment.against) == ("pretrained", ())
+    assert experiment.baselines == (Baseline("pretrained"),)
 
 
 def test_xavier_is_the_baseline_of_a_file_that_names_none(tmp_path: Path) -> None:
-    found = read_experiment(written(tmp_path, BLOCK, HEAD))
-    assert found.baselines == (Baseline("xavier"),)
+    experiment = read_experiment(written(tmp_path, BLOCK, HEAD))
+    assert experiment.baselines == (Baseline("xavier"),)
     assert read(tmp_path, '""').baselines == (Baseline("xavier"),)
 
 
 def test_several_recipes_may_be_pinned_to_a_setting(tmp_path: Path) -> None:
-    found = read(tmp_path, '["xavier", { recipe = "pretrained", model.norm = "post" }]')
-    assert found.baseline == "xavier"
-    assert found.baselines == (Baseline("xavier"), Baseline("pretrained", (("model.norm", "post"),)))
+    experiment = read(tmp_path, '["xavier", { recipe = "pretrained", model.norm = "post" }]')
+    assert experiment.baseline == "xavier"
+    assert experiment.baselines == (Baseline("xavier"), Baseline("pretrained", (("model.norm", "post"),)))
 
 
 def test_baselines_do_not_rename_runs(tmp_path: Path) -> None:
-    one, other = read(tmp_path, '"xavier"'), read(tmp_path, '["pretrained", { recipe = "xavier", model.norm = "pre" }]')
-    keys = [[run.spec.key for block in found.blocks for run in block.runs] for found in (one, other)]
+    first, second = (
+        read(tmp_path, '"xavier"'),
+        read(tmp_path, '["pretrained", { recipe = "xavier", model.norm = "pre" }]'),
+    )
+    keys = [[run.spec.key for block in read_file.blocks for run in block.runs] for read_file in (first, second)]
     assert keys[0] == keys[1]
 
 
@@ -61,11 +64,11 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", WRONG)
-def test_what_is_wrong_is_said(said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("baseline", WRONG)
+def test_mistakes_are_reported(baseline: str, tmp_path: Path) -> None:
     with pytest.raises(EmbinitError) as raised:
-        read(tmp_path, said)
-    assert WRONG[said] in str(raised.value)
+        read(tmp_path, baseline)
+    assert WRONG[baseline] in str(raised.value)
 
 
 def test_a_setting_that_no_run_has_is_no_baseline(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An experiment's file: what it means, and everything that is wrong with it at once."""
+"""An experiment file: the runs that it means, and all of its mistakes at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embinit.experiments.definition.settings import setting_names
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.runs.store import blank_keys
-from embinit.experiments.spec import LATER
+from embinit.experiments.spec import LATER, Task
 from embinit.models.architecture import Architecture
 from embinit.recipes.recipe import recipe, steps_text
 from embinit.reports.analysis import published
@@ -31,8 +31,7 @@ def read(folder: Path, blocks: str = BLOCK, head: str = HEAD) -> Experiment:
 
 def test_a_grid_is_every_combination_in_the_files_order(tmp_path: Path) -> None:
     (block,) = read(tmp_path, BLOCK + 'grid.model.norm = ["post", "pre"]\n').blocks
-    found = [(dict(run.axes), run.spec.seed) for run in block.runs]
-    assert found == [
+    assert [(dict(run.axes), run.spec.seed) for run in block.runs] == [
         ({"recipe": recipe, "model.norm": norm}, seed)
         for recipe in ("xavier", "pretrained")
         for seed in (1, 2)
@@ -44,18 +43,18 @@ def test_a_grid_is_every_combination_in_the_files_order(tmp_path: Path) -> None:
 def test_every_default_is_filled_in_and_the_rate_is_the_tasks(tmp_path: Path) -> None:
     head = HEAD.replace("training.rate = 5e-3\n", "")
     blocks = '[[block]]\nname = "a"\n[[block]]\nname = "b"\ntask = "sorting"\n'
-    one, other = (block.runs[0].spec for block in read(tmp_path, blocks, head).blocks)
-    assert dict(one.training)["rate"] == 2e-4
-    assert dict(other.training)["rate"] == 1e-4
-    assert dict(one.training)["betas"] == (0.9, 0.98)
-    assert dict(one.model)["dropout"] == 0.1
-    assert [name for name, _ in one.sides] == ["source", "target"]
-    assert [name for name, _ in other.sides] == ["text"]
+    translation, classification = (block.runs[0].spec for block in read(tmp_path, blocks, head).blocks)
+    assert dict(translation.training)["rate"] == 2e-4
+    assert dict(classification.training)["rate"] == 1e-4
+    assert dict(translation.training)["betas"] == (0.9, 0.98)
+    assert dict(translation.model)["dropout"] == 0.1
+    assert [name for name, _ in translation.sides] == ["source", "target"]
+    assert [name for name, _ in classification.sides] == ["text"]
     assert read(tmp_path, blocks, head).blocks[1].score == "accuracy"
 
 
 def test_settings_that_came_later_do_not_rename_runs(tmp_path: Path) -> None:
-    """The first names are those of before there were any."""
+    """The first keys were computed before these settings existed."""
     lines = (
         "",
         "model.position_dims = 0\nmodel.position_gain = 1\ntraining.found_rate = 1\n",
@@ -81,8 +80,8 @@ def test_later_settings_are_settings_at_their_defaults() -> None:
     names = setting_names()
     for name, value in LATER.items():
         part, _, field = name.partition(".")
-        assert name in names
-        assert getattr({"model": Architecture, "training": Training}[part], field) == value
+        assert name in names or part == "task"
+        assert getattr({"model": Architecture, "training": Training, "task": Task}[part], field) == value
 
 
 def test_dimensions_of_positions_are_checked_where_the_dimension_is_not_known_yet(tmp_path: Path) -> None:
@@ -162,7 +161,7 @@ grid.ratio = [0.1, 1.0]
     assert block.sweep == "ratio"
 
 
-def test_included_tables_are_there_and_ones_own_come_first(tmp_path: Path) -> None:
+def test_a_files_own_tables_replace_included_ones(tmp_path: Path) -> None:
     (tmp_path / "shared.toml").write_text('[sources.small]\npath = "theirs.txt"\n[sources.more]\npath = "more.txt"\n')
     draft = read_draft(written(tmp_path, BLOCK, f'include = "shared.toml"\n{HEAD}'))
     assert draft.sources["small"].path == "small.txt"
@@ -180,7 +179,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_is_wrong_at_the_top_is_said(line: str, tmp_path: Path) -> None:
+def test_mistakes_at_the_top_are_reported(line: str, tmp_path: Path) -> None:
     with pytest.raises(EmbinitError) as raised:
         read(tmp_path, head=f"{line}\n{HEAD}")
     assert str(raised.value) == WRONG[line]
@@ -228,7 +227,7 @@ IN_BLOCK = {
 
 
 @pytest.mark.parametrize("lines", IN_BLOCK)
-def test_what_is_wrong_in_a_block_is_said(lines: str, tmp_path: Path) -> None:
+def test_mistakes_in_a_block_are_reported(lines: str, tmp_path: Path) -> None:
     with pytest.raises(EmbinitError) as raised:
         read(tmp_path, f'[[block]]\nname = "x"\n{lines}\n')
     assert str(raised.value).startswith("made.toml, block 1 (x)")
@@ -243,6 +242,7 @@ IN_TABLES = {
     '[sources.a]\nglove = {texts = ["captions:de"], dm = 3}': "sources.a.glove: unknown key 'dm'; did you mean 'dim'?",
     '[sources.a]\nglove = {texts = ["multi40k:de"]}': "'multi40k:de' is no DATA SET:LANGUAGE; did you mean 'multi30k'?",
     "[sources.a]\nglove = {dim = 3}": "sources.a.glove: needs texts",
+    '[sources.a]\npath = "x"\nname = "b"': "sources.a: remove the key 'name'; the name of the table counts: [sources.a]",
     '[tasks.a]\nname = "multi40k"': "tasks.a.name: unknown data set 'multi40k'; did you mean 'multi30k'?",
     '[tasks.a]\nname = "multi30k"\nsize = 3': "tasks.a.size: multi30k is not generated; use rows = 3 to keep 3",
     '[tasks.a]\nname = "multi30k"\nrows = 0': "tasks.a.rows: 0; at least 1 is needed",
@@ -254,19 +254,19 @@ IN_TABLES = {
 
 
 @pytest.mark.parametrize("lines", IN_TABLES)
-def test_what_is_wrong_in_tables_is_said(lines: str, tmp_path: Path) -> None:
+def test_mistakes_in_tables_are_reported(lines: str, tmp_path: Path) -> None:
     with pytest.raises(EmbinitError) as raised:
         read(tmp_path, f"{lines}\n{BLOCK}")
     assert IN_TABLES[lines] in str(raised.value)
 
 
-def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     lines = ["model.head = 4", 'grid.recipe = ["xavier", "pretraind"]', "training.epochs = true", 'source = "smal"']
     with pytest.raises(EmbinitError) as raised:
         read(tmp_path, '[[block]]\nname = "x"\n' + "\n".join(lines))
-    said = str(raised.value).split("\n")
-    assert said[0] == "4 mistakes:"
-    assert len(said) == 5
+    messages = str(raised.value).split("\n")
+    assert messages[0] == "4 mistakes:"
+    assert len(messages) == 5
 
 
 def test_a_misspelt_recipe_is_listed_beside_any_other_mistake(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_recipe_has_the_same_forms_as_on_the_command_line(tmp_path: Path) -> N
         read(tmp_path, BLOCK + 'decoder.recipe = "mine.toml::haf"\n')
 
 
-def test_what_is_no_toml_and_what_is_not_there_are_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(EmbinitError, match="is not TOML"):
         read(tmp_path, "[[block")
     with pytest.raises(EmbinitError, match="cannot read"):

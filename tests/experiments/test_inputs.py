@@ -84,6 +84,24 @@ def test_a_source_may_say_that_nothing_is_composed(tmp_path: Path, monkeypatch: 
     assert set(asked) == {False, True}
 
 
+def test_continuation_pieces_are_composed_only_if_a_source_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(path: str, vocabulary: Vocabulary, matching: Matching) -> Aligned:
+        asked.append(matching.continuations)
+        return align(path, vocabulary, matching=matching)
+
+    monkeypatch.setattr(vectors, "align", watched)
+    where = places(tmp_path)
+    first = keys(resolved(written(tmp_path), where))
+    assert set(asked) == {False}
+    head = HEAD.replace('path = "small.txt"', 'path = "small.txt"\ncontinuations = true')
+    assert keys(resolved(written(tmp_path, head=head), where)) == first  # this source has no pieces
+    assert set(asked) == {False, True}
+
+
 def test_keys_do_not_depend_on_where_things_lie(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()

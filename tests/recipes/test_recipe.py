@@ -11,7 +11,8 @@ import pytest
 
 from embinit.hosts import host
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import Recipe, Step, named_recipes, recipe
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe, Step, recipe
 from embinit.seeds import stream
 from embinit.types import Aligned, Matrix
 from tests.refusal import refused

@@ -1,69 +1,213 @@
-"""The answer of a report: what is claimed, and what so few seeds cannot show."""
+"""The verdicts of a report: what is claimed, and what few seeds cannot show."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from embinit.experiments.experiment import Baseline, Block
+from embinit.experiments.runs.result import Result
+from embinit.reports.analysis.chance import nothing_learned
+from embinit.reports.analysis.samples import SplitTexts
+from embinit.reports.model import Summary
+from embinit.reports.scores import ScoreName
+from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import (
+    InBlock,
+    NoComparison,
+    NoneBetter,
+    NothingLearned,
+    NothingYet,
+    OnlyBaselines,
+    StartTallies,
+    StartTally,
+    UseStart,
+)
+from embinit.statistics import cell
 from tests.reports import made
 from tests.reports.test_summarize import at, report
 
+XAVIER = (Baseline("xavier"),)
 
-def test_the_answer_names_the_best_with_its_interval() -> None:
+
+def verdict(summary: Summary) -> object:
+    """Return the only verdict of a report."""
+    (one,) = summary.answer.verdicts
+    return one
+
+
+def test_the_best_start_is_named_with_its_difference() -> None:
     summary = report(made.block(seeds=range(10)))
-    assert summary.answer == "use pretrained_xavier: +1.4 BLEU over xavier, 95 % [1.2, 1.6], 10 seeds"
+    found = verdict(summary)
+    assert isinstance(found, UseStart)
+    best = next(row for row in summary.parts[0].rows if row.label == "pretrained_xavier")
+    assert (found.best.start, found.best.differences) == ("pretrained_xavier", best.differences)
+    assert (found.equal, found.seeds, found.by_t_test_alone) == ((), 10, False)
 
 
-def test_few_seeds_are_said_with_the_answer() -> None:
+def test_with_few_seeds_the_t_test_alone_shows_it() -> None:
     summary = report(made.block(seeds=range(3)))
-    assert summary.answer.endswith("3 seeds, by the t test alone")
-    assert any("p cannot fall below 0.25" in said for said in summary.caveats)
+    found = verdict(summary)
+    assert isinstance(found, UseStart)
+    assert (found.seeds, found.by_t_test_alone) == (3, True)
+    assert any("p cannot fall below 0.25" in caveat for caveat in summary.caveats)
 
 
-def test_no_difference_is_an_honest_no_with_what_could_have_been_seen() -> None:
-    level = dict.fromkeys(made.RECIPES, 37.0)
+def test_without_a_difference_the_verdict_says_what_could_have_been_seen() -> None:
     block = made.block(recipes=("xavier", "pretrained_xavier"), seeds=range(3))
-    summary = report(block, results=made.results(block, levels=level))
-    difference = summary.parts[0].rows[1].difference
-    assert difference is not None
-    assert difference.detectable is not None
-    assert summary.answer == (
-        "no initialization is better than xavier beyond noise; with 3 seeds a difference under "
-        f"{difference.detectable:.2g} BLEU cannot be seen"
-    )
+    summary = report(block, results=made.results(block, levels=dict.fromkeys(made.RECIPES, 37.0)))
+    found, row = verdict(summary), summary.parts[0].rows[1]
+    assert isinstance(found, NoneBetter)
+    assert row.difference is not None
+    assert (found.worse, found.all_worse, found.seeds) == ((), False, 3)
+    assert found.detectable == row.difference.detectable is not None
 
 
-def test_worse_rows_are_named_where_none_is_better() -> None:
-    block = made.block(recipes=("xavier", "pretrained", "pretrained_shuffled"), seeds=range(6))
-    assert report(block).answer == "stay with xavier: every other initialization is worse beyond noise"
+def test_if_every_start_is_worse_the_baseline_stays() -> None:
+    found = verdict(report(made.block(recipes=("xavier", "pretrained", "pretrained_shuffled"), seeds=range(6))))
+    assert isinstance(found, NoneBetter)
+    assert found.all_worse
+    assert found.detectable is None
 
 
-def test_worse_rows_are_told_with_what_they_cost_where_others_are_level() -> None:
+def test_worse_starts_are_named_with_their_cost_if_others_are_level() -> None:
     levels = {"xavier": 37.0, "pretrained": 34.0, "pretrained_xavier": 37.0}
     block = made.block(recipes=tuple(levels), seeds=range(6))
     summary = report(block, results=made.results(block, levels=levels))
-    found = summary.parts[0].rows[1].difference
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    said = f"{found.mean:.1f} BLEU [{found.low:.1f}, {found.high:.1f}]".replace("-", "−")
-    assert f"better than xavier beyond noise, and pretrained ({said}) is worse; with 6 seeds" in summary.answer
+    found = verdict(summary)
+    assert isinstance(found, NoneBetter)
+    assert [(one.start, one.differences) for one in found.worse] == [
+        ("pretrained", summary.parts[0].rows[1].differences)
+    ]
+    assert not found.all_worse
 
 
 def test_one_seed_claims_nothing() -> None:
     summary = report(made.block(seeds=range(1)))
-    assert summary.answer == "one seed tells nothing from chance: run more to compare with xavier"
+    assert verdict(summary) == NoComparison("one seed", XAVIER)
     assert all(one.difference is None or not one.difference.verdict for one in summary.parts[0].rows)
 
 
 def test_nothing_run_is_said() -> None:
-    assert report(made.block(), results={}).answer == "nothing has been run yet"
+    assert verdict(report(made.block(), results={})) == NothingYet("runs")
+
+
+def test_baselines_alone_and_starts_on_other_seeds_are_not_compared() -> None:
+    block = made.block(recipes=("xavier", "pretrained"), seeds=range(4))
+    found = made.results(block)
+    only = {key: one for key, one in found.items() if one.spec.sides[0][1].recipe == "xavier"}
+    alone = verdict(report(block, results=only))
+    assert isinstance(alone, OnlyBaselines)
+    assert [name for name, _ in alone.means] == ["xavier"]
+    half = {key: one for key, one in found.items() if (one.spec.sides[0][1].recipe == "xavier") == (one.spec.seed < 2)}
+    assert verdict(report(block, results=half)) == NoComparison("no shared seed", XAVIER)
+    others = {key: one for key, one in found.items() if key not in only}
+    assert verdict(report(block, results=others)) == NoComparison("no baseline run", XAVIER)
 
 
 def test_equal_differences_leave_no_spread_and_no_claim() -> None:
     block, found = at({"xavier": [37.0, 37.0, 37.0], "pretrained": [38.0, 38.0, 38.0]}, 3)
     summary = report(block, results=found)
     assert not summary.parts[0].rows[1].difference.verdict  # type: ignore[union-attr]
-    assert summary.answer.startswith("no initialization is better")
+    assert isinstance(verdict(summary), NoneBetter)
 
 
 def test_several_blocks_are_counted() -> None:
     one, two = made.block(seeds=range(6)), made.block("SST-2", task="sst2", seeds=range(6))
-    assert report(one, two).answer.startswith("pretrained_xavier is better than xavier in both comparisons; ")
+    found = verdict(report(one, two))
+    assert isinstance(found, StartTallies)
+    assert (found.unit, found.blocks) == ("comparison", 2)
+    assert found.tallies[0] == StartTally("pretrained_xavier", 2, 0, 2)
+    assert {tally.start: tally.worse for tally in found.tallies[1:]} == {"pretrained": 2, "pretrained_shuffled": 2}
+
+
+def test_the_json_of_a_report_has_the_kinds_of_its_verdicts() -> None:
+    content = report(made.block(seeds=range(10))).as_json()
+    assert content["answer"] == content["parts"][0]["answer"]
+    (found,) = content["verdicts"]
+    assert found["kind"] == "UseStart"
+    assert found["best"]["start"] == "pretrained_xavier"
+
+
+# ---------------------------------------------------------------- nothing learned
+
+
+def classified(accuracy: float, matthews: float | None, seeds: int = 5) -> tuple[Block, dict[str, Result]]:
+    """Return a block of a classifier with these scores, half a point of noise on each."""
+    block = made.block("SST-2", recipes=("xavier", "pretrained"), task="sst2", seeds=range(seeds))
+    found = {}
+    for planned in block.runs:
+        noise = made.noise(planned.axes[0][1], planned.spec.seed) / 100
+        scores = {"accuracy": accuracy + noise}
+        if matthews is not None:
+            scores["matthews"] = matthews + noise
+        found[planned.spec.key] = replace(made.result(planned.spec, accuracy), scores={block.split: scores})
+    return block, found
+
+
+def test_a_translator_below_one_bleu_has_learned_nothing() -> None:
+    block = made.block(recipes=("xavier", "pretrained"), seeds=range(6))
+    nothing = verdict(report(block, results=made.results(block, levels=dict.fromkeys(made.RECIPES, 0.4))))
+    assert isinstance(nothing, NothingLearned)
+    assert (nothing.by, nothing.chance) == ("bleu", 1.0)
+    one = report(block, results=made.results(block, levels={"xavier": 0.4, "pretrained": 2.0}))
+    assert isinstance(verdict(one), UseStart)
+
+
+def test_a_classifier_without_correlation_has_learned_nothing() -> None:
+    nothing = verdict(report(classified(0.7, 0.0)[0], results=classified(0.7, 0.0)[1]))
+    assert isinstance(nothing, NothingLearned)
+    assert nothing.by == "matthews"
+    block, found = classified(0.7, 0.05)
+    assert not isinstance(verdict(report(block, results=found)), NothingLearned)
+
+
+@pytest.mark.parametrize(("accuracy", "learned"), [(0.75, False), (0.80, True)])
+def test_without_matthews_the_largest_class_is_chance(accuracy: float, learned: bool) -> None:
+    block, found = classified(accuracy, None)
+    labels = ["yes"] * 3 + ["no"]
+
+    def texts(*_: object) -> SplitTexts:
+        return SplitTexts(["text"] * 4, labels)
+
+    summary = summarize(made.experiment(block), found, texts=texts)
+    assert isinstance(verdict(summary), NothingLearned) != learned
+    unknown = summarize(made.experiment(block), found)
+    assert isinstance(verdict(unknown), NoneBetter)
+
+
+def test_two_seeds_with_a_wide_interval_may_still_have_learned() -> None:
+    """The σ of all starts decides: with two seeds a start's own t interval would reach zero."""
+    block, found = classified(0.8, 0.2, seeds=2)
+    (part,) = report(block, results=found).parts
+    wide = {("xavier", 0): 0.3, ("xavier", 1): 0.2, ("pretrained", 0): 0.3, ("pretrained", 1): 0.25}
+    correlations = {
+        label: cell([value for (name, _), value in wide.items() if name == label]) for label in ("xavier", "pretrained")
+    }
+    name = ScoreName(block.split, "matthews")
+    rows = [replace(row, others={name: correlations[row.label]}) for row in part.rows]
+    assert all(one.low is not None and one.low < 0 for one in correlations.values())
+    assert nothing_learned(rows, part.metric) is None
+
+
+def test_blocks_in_which_nothing_was_learned_come_first() -> None:
+    block, found = classified(0.5, 0.0)
+    other = made.block(seeds=range(6))
+    summary = report(other, block, results=found | made.results(other))
+    first = summary.answer.verdicts[0]
+    assert isinstance(first, InBlock)
+    assert (first.block, type(first.verdict)) == ("SST-2", NothingLearned)
+    assert any(isinstance(one, StartTallies) for one in summary.answer.verdicts)
+    only = report(block, replace(block, name="again"), results=found).answer.verdicts
+    assert [type(one.verdict) if isinstance(one, InBlock) else one for one in only] == [NothingLearned] * 2
+
+
+def test_a_start_with_runs_without_a_score_is_better_in_no_tally() -> None:
+    one, two = made.block(seeds=range(6)), made.block("SST-2", task="sst2", seeds=range(6))
+    found = made.results(one, two)
+    lost = next(run.spec for run in one.runs if run.axes == (("recipe", "pretrained_xavier"),))
+    found[lost.key] = made.result(lost, 0.0, diverged=True)
+    tallies = verdict(report(one, two, results=found))
+    assert isinstance(tallies, StartTallies)
+    assert StartTally("pretrained_xavier", 1, 0, 2) in tallies.tallies

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import Answer
 from embinit.reports.writers.html import page
 from tests.reports import browser, made
 from tests.reports.test_writers import hostile
@@ -130,10 +131,11 @@ def test_hostile_text_does_nothing(chromium: browser.Browser, tmp_path: Path) ->
     path = tmp_path / "hostile.html"
     summary = hostile()
     attack = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
+    answer = Answer((), (attack,))
     part = replace(
-        summary.parts[0], name=attack, answer=attack, curves={attack: next(iter(summary.parts[0].curves.values()))}
+        summary.parts[0], name=attack, answer=answer, curves={attack: next(iter(summary.parts[0].curves.values()))}
     )
-    path.write_text(page(replace(summary, answer=attack, parts=(part,))), "utf-8")
+    path.write_text(page(replace(summary, answer=answer, parts=(part,))), "utf-8")
     chromium.open(path)
     assert chromium.value("window.broken === undefined")
     assert chromium.value("document.querySelectorAll('script').length") == 2

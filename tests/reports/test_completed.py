@@ -7,7 +7,7 @@ import math
 from embinit.experiments.runs.result import Result
 from embinit.reports.model import Summary
 from embinit.reports.summarize import summarize
-from embinit.reports.writers.completed import is_run, not_run, shown, trimmed
+from embinit.reports.writers.completed import MissingBlock, completed_blocks, completed_only, is_run, missing_blocks
 from tests.reports import made
 
 NONE = math.nan
@@ -20,24 +20,26 @@ def report(*, only: tuple[str, ...] = made.RECIPES, missing: str = "") -> Summar
 
 
 def test_a_block_that_was_run_is_shown_whole() -> None:
-    (one,) = shown(report())
+    (one,) = completed_blocks(report())
     assert (one.place, len(one.part.rows), one.left) == (1, 4, ())
-    assert not_run(report()) == []
+    assert missing_blocks(report()) == []
 
 
 def test_a_block_without_runs_is_one_line_that_says_what_it_needs_or_how_many_runs() -> None:
-    assert not_run(report(only=(), missing="needs glove.840B.300d.txt")) == [
-        ("Multi30k, GloVe", "not run: needs glove.840B.300d.txt")
+    assert missing_blocks(report(only=(), missing="needs glove.840B.300d.txt")) == [
+        MissingBlock("Multi30k, GloVe", "Not run: needs glove.840B.300d.txt.", lacks_files=True)
     ]
-    assert not_run(report(only=())) == [("Multi30k, GloVe", "not run yet: 20 runs")]
-    assert shown(report(only=())) == ()
+    assert missing_blocks(report(only=())) == [
+        MissingBlock("Multi30k, GloVe", "Not run yet: 20 runs.", lacks_files=False)
+    ]
+    assert completed_blocks(report(only=())) == ()
 
 
 def test_the_baselines_runs_alone_are_not_the_blocks() -> None:
     summary = report(only=("xavier",))
-    assert shown(summary) == ()
-    ((_, why),) = not_run(summary)
-    assert why.startswith("not run yet: 15 runs, all but xavier 37.")
+    assert completed_blocks(summary) == ()
+    (missing,) = missing_blocks(summary)
+    assert missing.reason.startswith("Not run yet: 15 runs, all but xavier 37.")
     # A block of one recipe has nothing else to run.
     alone = made.block(recipes=("xavier",))
     assert is_run(summarize(made.experiment(alone), made.results(alone)).parts[0])
@@ -52,23 +54,23 @@ def test_a_value_of_an_axis_that_has_no_run_is_said_once_and_its_rows_are_gone()
     levels["9", "pretrained"] = NONE
     block, found = made.crossed(levels, ("ratio", "recipe"), sweep="ratio")
     summary = summarize(made.experiment(block), found)
-    (one,) = shown(summary)
+    (one,) = completed_blocks(summary)
     assert len(one.part.rows) == 5
     assert one.left == (
-        "not run yet: pretrained_shuffled (12 runs)",
-        "not run yet: pretrained · ratio 9 (4 runs)",
+        "Not run yet: pretrained_shuffled (12 runs).",
+        "Not run yet: pretrained · ratio 9 (4 runs).",
     )
-    assert trimmed(summary).colors == {"xavier": 0, "pretrained": 1}
+    assert completed_only(summary).colors == {"xavier": 0, "pretrained": 1}
     assert "missing" in " ".join(summary.caveats)
-    assert "missing" not in " ".join(trimmed(summary).caveats)
+    assert "missing" not in " ".join(completed_only(summary).caveats)
 
 
 def test_many_rows_that_were_not_run_are_counted() -> None:
     recipes = ("xavier", "pretrained", "pretrained_xavier")
     levels = {(str(x), r): NONE if x > 1 and r == recipes[x % 2] else 37.0 for x in range(9) for r in recipes}
     block, found = made.crossed(levels, ("ratio", "recipe"), sweep="ratio")
-    (left,) = shown(summarize(made.experiment(block), found))[0].left
-    assert left.endswith("and 3 more rows (12 runs)")
+    (left,) = completed_blocks(summarize(made.experiment(block), found))[0].left
+    assert left.endswith("and 3 more rows (12 runs).")
 
 
 def test_runs_that_left_no_score_are_runs() -> None:
@@ -77,5 +79,5 @@ def test_runs_that_left_no_score_are_runs() -> None:
     for planned in block.runs:
         if planned.axes[0][1] == "pretrained":
             found[planned.spec.key] = made.result(planned.spec, 0.0, diverged=True)
-    (one,) = shown(summarize(made.experiment(block), found))
+    (one,) = completed_blocks(summarize(made.experiment(block), found))
     assert [row.label for row in one.part.rows] == ["xavier", "pretrained"]

@@ -11,7 +11,7 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
-from embinit.reports.writers.axis_marks import Mark
+from embinit.reports.writers.axis_marks import AxisMark
 from embinit.reports.writers.figures import COLORS, curves_figure, figures, names, remove_others, sweep_figure
 from tests.reports import made
 from tests.reports.test_page import contrast
@@ -81,14 +81,14 @@ def test_settings_have_a_panel_each_and_names_once(tmp_path: Path) -> None:
 def test_a_sweep_over_ratios_has_its_marks_and_every_place_on_the_axis(tmp_path: Path) -> None:
     block, found = made.sweep_of("ratio", {"0.03": 36, "9": 29, "0.385": 38})
     (part,) = summarize(made.experiment(block), found).parts
-    sweep_figure(part, tmp_path / "x.svg", (Mark("Xavier's own", 0.38, 0.44), Mark("glove as it is", 9.2, 9.2)))
+    sweep_figure(part, tmp_path / "x.svg", (AxisMark("Xavier's own", 0.38, 0.44), AxisMark("glove as it is", 9.2, 9.2)))
     text = (tmp_path / "x.svg").read_text("utf-8")
     assert ">Xavier's own<" in text
     assert ">glove as it is<" in text
     assert all(f">{place}<" in text for place in ("0.03", "0.385", "9"))
     layers, others = made.crossed({(x, "xavier"): 37.0 for x in "13"}, ("model.layers", "recipe"), sweep="model.layers")
     (deep,) = summarize(made.experiment(layers), others).parts
-    sweep_figure(deep, tmp_path / "y.svg", (Mark("Xavier's own", 0.38, 0.44),))
+    sweep_figure(deep, tmp_path / "y.svg", (AxisMark("Xavier's own", 0.38, 0.44),))
     assert "Xavier" not in (tmp_path / "y.svg").read_text("utf-8")
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from embinit.experiments.runs.length_buckets import Stretch
 from embinit.experiments.runs.result import Result
-from embinit.reports.analysis.lengths import by_length, length_note, length_tables
-from embinit.reports.model import Part, ScoreName, Stretched, Summary
+from embinit.reports.analysis.lengths import length_effects, length_note, length_tables, scores_by_length
+from embinit.reports.model import Part, Summary
 from embinit.reports.results_file import write_compact
 from embinit.reports.results_reader import read_compact
+from embinit.reports.scores import LengthScores, ScoreName
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.figures import figures, names
 from embinit.reports.writers.html import page
@@ -47,9 +48,9 @@ def part(summary: Summary) -> Part:
 
 
 def test_rows_are_held_against_their_baseline_by_the_seeds_that_both_have() -> None:
-    (found,) = by_length(part(told()).rows, "test")
+    (found,) = scores_by_length(part(told()).rows, "test")
     lines = {line.label: line for line in found.lines}
-    assert found.bounds == ((0, 15, 700), (16, None, 300))
+    assert found.buckets == ((0, 15, 700), (16, None, 300))
     assert lines["xavier"].base == "" and lines["pretrained"].base == "xavier"
     short, long = lines["pretrained"].points
     assert short is not None and long is not None and short.low is not None and short.high is not None
@@ -62,11 +63,15 @@ def test_rows_are_held_against_their_baseline_by_the_seeds_that_both_have() -> N
 
 
 def test_what_grows_with_length_is_said_and_nothing_else() -> None:
-    said = length_note(part(told()).rows, "test")
-    assert "pretrained on test −3" in said and "at 16 and more tokens" in said
-    assert "pretrained_shuffled on test" in said
-    assert "pretrained_xavier" not in said
-    assert said in part(told()).notes
+    effects = length_effects(part(told()).rows, "test")
+    assert [one.label for one in effects] == ["pretrained", "pretrained_shuffled"]
+    assert (str(effects[0].shortest), str(effects[0].longest)) == ("up to 15", "16 and more")
+    assert effects[0].short.mean > effects[0].long.mean + 5
+    note = length_note(part(told()).rows, "test")
+    assert note.startswith(
+        f"Length matters: pretrained on test −{-effects[0].short.mean:.1f} BLEU at up to 15 tokens, "
+    )
+    assert note in part(told()).notes
 
 
 @pytest.mark.parametrize(("spread", "known"), [(1.0, False), (0.2, True)])
@@ -75,24 +80,25 @@ def test_length_matters_only_where_a_99_9_percent_interval_excludes_zero(spread:
     # Five paired changes with mean -1: t is 2.8 and 14.1 at 4 degrees of freedom, where 95 % needs 2.8 and 99.9 % needs 8.6.
     changes = [-1 + spread * step for step in (-0.5, -1, 0, 0.5, 1)]
     names = ScoreName("test", "bleu")
-    flat = Stretched(0, 15, 700, {str(seed): 30.0 for seed in range(5)})
-    long = Stretched(16, None, 300, {str(seed): 30.0 + change for seed, change in enumerate(changes)})
+    flat = LengthScores(0, 15, 700, {str(seed): 30.0 for seed in range(5)})
+    long = LengthScores(16, None, 300, {str(seed): 30.0 + change for seed, change in enumerate(changes)})
     rows = [
         replace(base, baseline=True, lengths={names: (flat, replace(long, scores=flat.scores))}),
         replace(row, lengths={names: (flat, long)}),
     ]
-    (found,) = by_length(rows, "test")
-    grows = found.lines[1].grows
-    assert grows is not None and grows.bounds is not None
-    assert grows.mean == pytest.approx(-1)
-    assert (grows.bounds[1] < 0) == known
-    assert bool(length_note(rows, "test")) == known
+    (found,) = scores_by_length(rows, "test")
+    growth = found.lines[1].growth
+    assert growth is not None and growth.bounds is not None
+    assert growth.mean == pytest.approx(-1)
+    assert (growth.bounds[1] < 0) == known
+    assert bool(length_effects(rows, "test")) == known
 
 
 def test_runs_that_were_not_scored_so_say_nothing() -> None:
     silent = part(told(scored=False))
-    assert by_length(silent.rows, "test") == ()
+    assert scores_by_length(silent.rows, "test") == ()
     assert length_tables(silent) == []
+    assert length_effects(silent.rows, "test") == ()
     assert length_note(silent.rows, "test") == ""
     assert names(told(scored=False)) == {1: ("made-1-curves.svg",)}
 
@@ -103,7 +109,7 @@ def test_a_row_of_which_some_seeds_were_not_scored_so_is_left_out() -> None:
         key: one if (one.spec.seed, one.spec.sides[0][1].recipe) == (0, "pretrained") else stretched(one)
         for key, one in made.results(block).items()
     }
-    (known,) = by_length(part(summarize(made.experiment(block), found)).rows, "test")
+    (known,) = scores_by_length(part(summarize(made.experiment(block), found)).rows, "test")
     assert [line.label for line in known.lines] == ["xavier", "pretrained_xavier", "pretrained_shuffled"]
 
 
@@ -132,8 +138,8 @@ def test_a_small_file_keeps_them(tmp_path: Path) -> None:
     found = {key: stretched(one) for key, one in made.results(block).items()}
     write_compact(made.experiment(block), found, tmp_path / "made.results.json")
     again = part(read_compact(tmp_path / "made.results.json").summary())
-    (before,), (after,) = by_length(part(told()).rows, "test"), by_length(again.rows, "test")
-    assert after.bounds == before.bounds
+    (before,), (after,) = scores_by_length(part(told()).rows, "test"), scores_by_length(again.rows, "test")
+    assert after.buckets == before.buckets
     for one, other in zip(before.lines, after.lines, strict=True):
         means = [[point.mean for point in line.points if point is not None] for line in (one, other)]
         assert means[1] == pytest.approx(means[0], abs=0.02)

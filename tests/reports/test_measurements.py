@@ -8,6 +8,7 @@ from typing import Any
 from embinit.reports.analysis.measurements import summarize_measured
 from embinit.reports.results_file import write_measured
 from embinit.reports.results_reader import read_compact
+from embinit.reports.verdicts import AnalogiesKept, MatrixAgreement, NothingYet, NotRun
 from embinit.reports.writers.csv_table import spreadsheet
 from embinit.reports.writers.html import page
 from embinit.reports.writers.latex import latex
@@ -45,7 +46,7 @@ def test_matrices_lie_beside_the_papers_and_agreement_is_counted() -> None:
     block = made.block("Table 6", paper=("6", "multi30k", "glove"))
     summary = summarize_measured(made.experiment(block, kind="distribution"), distributions())
     # 0.0157 is 0.016 as printed; 0.5 is not 0.37; 0.695 is not 0.67; the decoder's are not in the paper.
-    assert summary.answer == "σ agrees with the paper's, to 3 % or as printed, in 1 of 3 matrices"
+    assert summary.answer.verdicts == (MatrixAgreement(1, 3, 5),)
     table = summary.parts[0].measured
     assert table is not None
     assert [str(cell) for cell in table.rows[2]] == [
@@ -60,7 +61,7 @@ def test_analogies_lie_beside_table_4() -> None:
     assert [str(cell) for cell in table.rows[1]] == [
         "vectors, scaled + positions", "1425.0", "1,631", "87.4 ± 0.4", "87.3", "+0.1",
     ]  # fmt: skip
-    assert summary.answer == "analogies that stay right once positions are added: vectors, scaled + positions 87.4 %"
+    assert summary.answer.verdicts == (AnalogiesKept((("vectors, scaled + positions", 1425 / 1631),)),)
 
 
 def test_every_writer_takes_measures_and_a_small_file_keeps_them(tmp_path: Path) -> None:
@@ -77,9 +78,9 @@ def test_every_writer_takes_measures_and_a_small_file_keeps_them(tmp_path: Path)
 
 def test_nothing_measured_is_said() -> None:
     summary = summarize_measured(made.experiment(made.block(), kind="analogy"), None)
-    assert summary.answer == "nothing has been measured yet"
+    assert summary.answer.verdicts == (NothingYet("measurements"),)
     missing = summarize_measured(made.experiment(made.block(missing="needs questions-words.txt"), kind="analogy"), None)
-    assert missing.answer == "not run: needs questions-words.txt"
+    assert missing.answer.verdicts == (NotRun("needs questions-words.txt"),)
     assert "needs questions-words.txt" in page(missing)
 
 
@@ -88,4 +89,4 @@ def test_several_blocks_are_counted_together() -> None:
     rows = distributions()["blocks"][0]["rows"]
     found = {"name": "x", "kind": "distribution", "blocks": [{"name": name, "rows": rows} for name in ("one", "two")]}
     summary = summarize_measured(made.experiment(*blocks, kind="distribution"), found)
-    assert summary.answer == "σ agrees with the paper's, to 3 % or as printed, in 2 of 6 matrices"
+    assert summary.answer.verdicts == (MatrixAgreement(2, 6, 10),)

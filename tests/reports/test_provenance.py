@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 
 from embinit.reports.analysis.provenance import busy, cost
-from embinit.reports.model import Cost
+from embinit.reports.model import ExperimentCost
 from tests.reports import made
 
 
-def run(*spans: tuple[str, float, float], shares: dict[str, float] | None = None) -> Cost:
+def run(*spans: tuple[str, float, float], shares: dict[str, float] | None = None) -> ExperimentCost:
     keyed = {f"{device}{begin}{end}": (device, begin, end) for device, begin, end in spans}
-    return Cost(len(spans), len(spans), 0.0, {**dict.fromkeys(keyed, 1.0), **(shares or {})}, "", (), {}, (), "", keyed)
+    return ExperimentCost(
+        len(spans), len(spans), 0.0, {**dict.fromkeys(keyed, 1.0), **(shares or {})}, "", (), {}, (), "", keyed
+    )
 
 
 @pytest.mark.parametrize(

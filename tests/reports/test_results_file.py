@@ -11,7 +11,7 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.experiments.runs.collect import take
 from embinit.experiments.runs.result import read_result
-from embinit.reports.analysis.samples import Known
+from embinit.reports.analysis.samples import SplitTexts
 from embinit.reports.results_file import write_compact
 from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
@@ -22,8 +22,8 @@ from tests.reports import made
 from tests.reports.test_writers import HOSTILE
 
 
-def texts(spec: object, split: str) -> Known:
-    return Known([f"quelle {i}" for i in range(6)], made.SENTENCES)
+def texts(spec: object, split: str) -> SplitTexts:
+    return SplitTexts([f"quelle {i}" for i in range(6)], made.SENTENCES)
 
 
 def test_the_report_of_a_small_file_is_the_report_of_the_runs(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_results_say_what_becomes_of_each_finding(tmp_path: Path) -> None:
     written(tmp_path)
     text = findings_page(read_results(tmp_path))
     assert "Finding 1" in text
-    assert "Confirmed: borne out in 1 of 1 case." in text
+    assert "Supported in 1 of 1 case (against in 0)." in text
     assert "Not tested." in text
     with pytest.raises(EmbinitError, match="holds no results"):
         read_results(tmp_path / "nothing")

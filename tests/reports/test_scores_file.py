@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from embinit.cli import app
 from embinit.reports.model import Summary
 from embinit.reports.scores_file import read_scores
+from embinit.reports.verdicts import UseStart
 from tests.refusal import refused
 
 XAVIER, GLOVE, SCALED = (38.2, 38.9, 38.1, 38.4), (35.2, 35.9, 35.4, 35.7), (39.2, 39.6, 39.3, 39.3)
@@ -42,14 +43,18 @@ def test_statistics_are_those_of_scipy(tmp_path: Path) -> None:
     assert scaled.difference is not None
     assert scaled.difference.t_p == pytest.approx(stats.ttest_rel(SCALED, XAVIER).pvalue)
     assert (scaled.verdict, glove.verdict) == ("better", "worse")
-    assert "use scaled" in made.answer
+    (verdict,) = made.answer.verdicts
+    assert isinstance(verdict, UseStart)
+    assert verdict.best.start == "scaled"
     assert "missing" not in " ".join(made.caveats)
 
 
 def test_a_lower_score_is_better_by_option_or_by_name(tmp_path: Path) -> None:
     made = summary(table(tmp_path / "scores.csv"), lower_is_better=True)
     assert [row.verdict for row in made.parts[0].rows] == ["", "better", "worse"]
-    assert "use glove" in made.answer
+    (verdict,) = made.answer.verdicts
+    assert isinstance(verdict, UseStart)
+    assert verdict.best.start == "glove"
     assert any("ower is better for score" in note for note in made.caveats)
     named = table(tmp_path / "named.csv", "start,seed,valid_loss")
     assert [row.best for row in summary(named).parts[0].rows] == [False, True, False]
@@ -62,7 +67,7 @@ def test_missing_seeds_and_diverged_runs_are_shown(tmp_path: Path) -> None:
     lines = "start,seed,score\na,1,3.0\na,2,3.5\na,3,3.1\nb,1,4.0\nb,3,4.2\nc,1,9\nc,2,nan\nc,3,\n"
     made = summary(tmp_path / "scores.csv", lines)
     assert [f"scores: {start}" in " ".join(made.caveats) for start in "abc"] == [False, True, True]
-    assert "scores: b has no score for seed 2" in made.caveats
+    assert "scores: b has no score for seed 2." in made.caveats
     a, b, c = made.parts[0].rows
     assert [(len(row.scores), row.planned, row.diverged) for row in (a, b, c)] == [(3, 3, 0), (2, 3, 0), (1, 3, 1)]
     assert [row.best for row in (a, b, c)] == [False, True, False]  # a run of c diverged, so its mean flatters it

@@ -15,6 +15,7 @@ from embinit.reports.model import Summary
 from embinit.reports.results_file import write_compact
 from embinit.reports.results_reader import read_compact
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import AwaitedChoices, JudgedChoices, NamedStart, UseStart
 from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown, table
 from embinit.reports.writers.tables import selection_table
@@ -58,9 +59,7 @@ def test_the_highest_that_is_no_baseline_is_chosen_and_judged_on_other_seeds() -
     ]
     assert one.complete
     assert one.verdict == "better"
-    assert summary.answer.startswith(
-        "wide · rotary positions, chosen on other seeds for Multi30k, is better than both xavier and pretrained_xavier: +"
-    )
+    assert summary.answer.verdicts == (JudgedChoices((one,), BOTH),)
 
 
 def test_holm_is_over_the_choices_alone() -> None:
@@ -82,14 +81,12 @@ def test_blocks_that_choose_are_no_part_of_the_others_correction() -> None:
 def test_several_choices_are_counted_and_named() -> None:
     good, bad = levels(wide=40.0), levels(wide=36.9)
     summary = report(pair("A", good, good), pair("B", good, bad, range(20, 30)), pair("C", good, good, range(30, 40)))
-    assert summary.answer == (
-        "of 3 starts chosen on other seeds, 2 are better than both xavier and pretrained_xavier beyond noise: "
-        "wide · rotary positions in A and C"
-    )
-    none = report(pair("A", good, bad), pair("B", good, bad, range(20, 30)))
-    assert none.answer == (
-        "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise"
-    )
+    assert summary.answer.verdicts == (JudgedChoices(summary.choices, BOTH),)
+    assert [(one.block, one.label, one.verdict) for one in summary.choices] == [
+        ("A", "wide · rotary positions", "better"),
+        ("B", "wide · rotary positions", ""),
+        ("C", "wide · rotary positions", "better"),
+    ]
 
 
 def test_what_is_not_run_is_no_choice_or_no_outcome() -> None:
@@ -111,10 +108,14 @@ def test_what_is_not_run_is_no_choice_or_no_outcome() -> None:
 def test_what_was_chosen_is_said_before_it_is_judged_but_not_before_all_were_run() -> None:
     pairs = [pair(name, levels(wide=39.0), levels(wide=39.0)) for name in ("a", "b")]
     first = [(blocks, {run.spec.key: found[run.spec.key] for run in blocks[0].runs}) for blocks, found in pairs]
-    label = "wide · rotary positions"
-    assert report(*first).answer == f"not judged on other seeds yet: {label} for a and {label} for b"
+    summary = report(*first)
+    assert summary.answer.verdicts == (AwaitedChoices(summary.choices),)
+    assert [(one.block, one.label) for one in summary.choices] == [
+        ("a", "wide · rotary positions"),
+        ("b", "wide · rotary positions"),
+    ]
     lacking = [(blocks, dict(list(found.items())[:-1])) for blocks, found in first]
-    assert "not judged" not in report(*lacking).answer
+    assert not any(isinstance(one, AwaitedChoices) for one in report(*lacking).answer.verdicts)
 
 
 def test_the_seeds_that_chose_do_not_judge() -> None:
@@ -146,30 +147,29 @@ def test_what_was_named_beforehand_is_judged_by_itself() -> None:
     assert [found.holm_p for found in one.differences] == pytest.approx(expected)
     assert one.verdict == "better"
     # It may be so by itself and not among all that was run; the block says both.
-    begins = (
-        "wide · rotary positions, named beforehand, is better than all of its baselines; corrected for all runs, use "
-    )
-    assert summary.answer.startswith(begins)
+    first, second = summary.answer.verdicts
+    assert first == NamedStart(one)
+    assert isinstance(second, UseStart)
+    assert second.best.start == "gentle · rotary positions"
     assert summary.answer == summary.parts[0].answer
-    bad = report(named("A", levels(wide=36.0))).answer
-    assert bad.startswith("wide · rotary positions, named beforehand, is worse than all of its baselines; ")
+    bad = report(named("A", levels(wide=36.0)))
+    assert bad.answer.verdicts[0] == NamedStart(bad.choices[0])
+    assert bad.choices[0].verdict == "worse"
 
 
 def test_the_answer_is_about_the_chosen_first_and_then_about_the_named() -> None:
     good, bad = levels(wide=40.0), levels(wide=36.9)
     both = [pair("A", good, bad), pair("B", good, bad, range(20, 30))]
     summary = report(*both, named("C", good, range(30, 40)))
-    first = "of 2 starts chosen on other seeds, none is better than both xavier and pretrained_xavier beyond noise; "
-    second = "wide · rotary positions, named beforehand for C, is better than these: +"
-    assert summary.answer.startswith(first + second)
+    assert summary.answer.verdicts[:2] == (
+        JudgedChoices(summary.choices[:2], BOTH),
+        JudgedChoices(summary.choices[2:], BOTH, second=True),
+    )
     # Neither is a reason to correct the other.
     assert summary.choices[:2] == report(*both).choices
     assert summary.choices[2:] == report(named("C", good, range(30, 40))).choices
     alone = report(named("A", good), named("B", bad, range(20, 30)))
-    assert alone.answer == (
-        "of 2 starts named beforehand, 1 is better than both xavier and pretrained_xavier beyond noise: "
-        "wide · rotary positions in A"
-    )
+    assert alone.answer.verdicts == (JudgedChoices(alone.choices, BOTH),)
     assert "Named, then judged" in page(alone)
     assert "A start that was named beforehand" in page(alone)
 
@@ -206,8 +206,7 @@ def test_results_have_a_line_for_each_difference_of_a_choice() -> None:
     assert table(found) in said
     assert table(found) in markdown(summary)
     assert "Chosen on seeds 101, 102 and 103, judged on others; p is Holm's over the lines of this table alone." in said
-    answer = "Of 2 starts chosen on other seeds, 1 is better than both"
-    assert f"- **Which start is best?** {answer}" in short_document([summary])
+    assert f"- **Which start is best?** {summary.answer}" in short_document([summary])
     assert "Chosen, then judged" in page(summary)
     assert "Chosen, then judged" not in page(summarize(made.experiment(), made.results()))
 
@@ -217,4 +216,4 @@ def test_one_baseline_is_enough() -> None:
     summary = report(pair("A", good, good), against=())
     (one,) = summary.choices
     assert [found.baseline for found in one.differences] == ["xavier"]
-    assert summary.answer.startswith("wide · rotary positions, chosen on other seeds for A, is better than xavier: +")
+    assert summary.answer.verdicts == (JudgedChoices((one,), (Baseline("xavier"),)),)

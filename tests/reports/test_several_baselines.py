@@ -11,11 +11,20 @@ import pytest
 
 from embinit import statistics
 from embinit.experiments.experiment import Baseline
-from embinit.reports.analysis.several import versus
-from embinit.reports.model import Row, Summary
+from embinit.reports.model import Summary
 from embinit.reports.results_file import write_compact
 from embinit.reports.results_reader import read_compact
+from embinit.reports.scores import TableRow
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import (
+    NoComparison,
+    NoneBetter,
+    OnlyBaselines,
+    SettingDifferences,
+    StartTallies,
+    StartTally,
+    UseStart,
+)
 from embinit.reports.writers import tables
 from embinit.reports.writers.csv_table import spreadsheet
 from embinit.reports.writers.html import page
@@ -49,8 +58,14 @@ def report(
     return summarize(made.experiment(block, against=against), found)
 
 
-def row(summary: Summary, label: str) -> Row:
+def row(summary: Summary, label: str) -> TableRow:
     return next(one for one in summary.parts[0].rows if one.label == label)
+
+
+def verdict(summary: Summary) -> object:
+    """Return the only verdict of a report."""
+    (one,) = summary.answer.verdicts
+    return one
 
 
 def compared(summary: Summary) -> dict[str, list[str]]:
@@ -108,13 +123,12 @@ def test_the_same_rows_in_a_pinned_setting_are_a_baseline_of_each_row() -> None:
         "xavier · sinusoidal positions",
         "xavier · rotary positions",
     ]
-    best = report({("sinusoidal", "wide"): 45.0}, against=(Baseline("xavier"), same)).parts[0].answer
-    assert best.startswith("use wide · sinusoidal positions")
-    assert versus((Baseline("xavier"), same)) == "xavier and itself with sinusoidal positions"
-    assert versus((*BOTH, same)) == "both xavier and pretrained_xavier and itself with sinusoidal positions"
-    nothing = dict.fromkeys(LEVELS, 37.0)
-    said = report(nothing, against=(Baseline("xavier"), same)).parts[0].answer
-    assert "no initialization is better than xavier and itself with sinusoidal positions beyond noise" in said
+    best = verdict(report({("sinusoidal", "wide"): 45.0}, against=(Baseline("xavier"), same)))
+    assert isinstance(best, UseStart)
+    assert best.best.start == "wide · sinusoidal positions"
+    none = verdict(report(dict.fromkeys(LEVELS, 37.0), against=(Baseline("xavier"), same)))
+    assert isinstance(none, NoneBetter)
+    assert none.baselines == (Baseline("xavier"), same)
 
 
 def test_a_pin_on_an_axis_that_the_block_has_not_is_no_matter() -> None:
@@ -160,19 +174,22 @@ def test_a_row_is_better_only_where_it_is_better_than_all() -> None:
 
 
 def test_the_answer_names_the_start_and_its_difference_to_each() -> None:
-    said = report().answer
-    assert said.startswith("use wide · rotary positions: +")
-    assert said.count("over ") == 4
-    assert "over xavier, " in said
-    assert " over pretrained_xavier · sinusoidal positions, 10 seeds" in said
+    summary = report()
+    found = verdict(summary)
+    assert isinstance(found, UseStart)
+    assert found.best.start == "wide · rotary positions"
+    assert found.best.differences == row(summary, found.best.start).differences
+    assert (len(found.best.differences), found.seeds) == (4, 10)
 
 
 def test_where_none_is_better_than_all_the_nearest_is_named() -> None:
-    said = report({("rotary", "wide"): 38.5}).answer
-    assert said.startswith(
-        "no initialization is better than both xavier and pretrained_xavier (also with sinusoidal positions) beyond noise; "
-        "wide · rotary positions comes nearest, −0."
-    )
+    found = verdict(report({("rotary", "wide"): 38.5}))
+    assert isinstance(found, NoneBetter)
+    assert found.baselines == (*BOTH, *PINNED)
+    assert found.nearest is not None
+    assert found.nearest.start == "wide · rotary positions"
+    assert -1 < found.nearest.differences[0].mean < 0
+    assert (found.worse, found.detectable, found.lacking) == ((), None, ())
 
 
 def test_what_a_baseline_lacks_is_no_claim() -> None:
@@ -181,47 +198,42 @@ def test_what_a_baseline_lacks_is_no_claim() -> None:
     assert {one.verdict for one in wide.differences} == {"better"}
     assert wide.lacking == ("pretrained_xavier · sinusoidal positions",)
     assert wide.verdict == wide.mark == ""
-    assert summary.answer.startswith("no initialization is better")
-    assert summary.answer.endswith("pretrained_xavier and pretrained_xavier · sinusoidal positions have no run yet")
+    found = verdict(summary)
+    assert isinstance(found, NoneBetter)
+    assert found.lacking == ("pretrained_xavier", "pretrained_xavier · sinusoidal positions")
 
 
 def test_one_seed_claims_nothing() -> None:
-    assert report(seeds=1).answer.startswith(
-        "one seed tells nothing from chance: run more to compare with both xavier and"
-    )
+    assert verdict(report(seeds=1)) == NoComparison("one seed", (*BOTH, *PINNED))
 
 
 def test_one_start_in_several_settings_is_told_against_the_pinned_one() -> None:
     levels = {("sinusoidal", "xavier"): 37.0, ("rotary", "xavier"): 39.0}
     block, found = made.crossed(levels, AXES, range(10), name="Multi30k")
     against = (Baseline("xavier"), Baseline("xavier", (("model.positions", "sinusoidal"),)))
-    said = summarize(made.experiment(block, against=against), found).answer
-    assert said.startswith("xavier · rotary positions +")
-    assert said.endswith("over xavier · sinusoidal positions")
-    assert "nothing yet" not in said
+    settings = verdict(summarize(made.experiment(block, against=against), found))
+    assert isinstance(settings, SettingDifferences)
+    assert [(one.start, [each.baseline for each in one.differences]) for one in settings.starts] == [
+        ("xavier · rotary positions", ["xavier · sinusoidal positions"])
+    ]
     alone, found = made.crossed(levels, AXES, range(1), name="Multi30k")
-    assert "nothing yet" in summarize(made.experiment(alone, against=against), found).answer
+    assert isinstance(verdict(summarize(made.experiment(alone, against=against), found)), OnlyBaselines)
 
 
 def test_blocks_are_counted() -> None:
     one, found = made.crossed(LEVELS, AXES, range(10), name="Multi30k")
     other, more = made.crossed({**LEVELS, ("rotary", "wide"): 30.0}, AXES, range(20, 30), name="Tatoeba")
-    said = summarize(made.experiment(one, other, against=BOTH), found | more).answer
-    assert said == ("better than both xavier and pretrained_xavier: wide · rotary positions in 1 of 2 blocks")
+    counted = verdict(summarize(made.experiment(one, other, against=BOTH), found | more))
+    assert isinstance(counted, StartTallies)
+    assert (counted.baselines, counted.unit, counted.blocks) == (BOTH, "block", 2)
+    assert counted.tallies[0] == StartTally("wide · rotary positions", 1, 1, 2)
     other, more = made.crossed({**LEVELS, ("rotary", "wide"): 30.0}, AXES, range(10), name="Tatoeba")
-    less = summarize(made.experiment(other, made.replace(other, name="again"), against=BOTH), more).answer
-    nothing = "no initialization is better than both xavier and pretrained_xavier beyond noise in"
-    assert less == f"{nothing} any of 2 blocks"
-    alone = summarize(made.experiment(other, made.block("not run"), against=BOTH), more).answer
-    assert alone == f"{nothing} the block that was run"
-
-
-def test_baselines_in_words() -> None:
-    assert versus(BOTH[:1]) == "xavier"
-    assert versus(BOTH) == "both xavier and pretrained_xavier"
-    assert versus((*BOTH, Baseline("pretrained"))) == "each of xavier, pretrained_xavier and pretrained"
-    assert versus(PINNED) == "both xavier and pretrained_xavier with sinusoidal positions"
-    assert versus((BOTH[0], PINNED[0])) == "xavier (also with sinusoidal positions)"
+    twice = verdict(summarize(made.experiment(other, made.replace(other, name="again"), against=BOTH), more))
+    assert isinstance(twice, StartTallies)
+    assert (twice.blocks, {tally.better for tally in twice.tallies}) == (2, {0})
+    alone = verdict(summarize(made.experiment(other, made.block("baselines alone"), against=BOTH), more))
+    assert isinstance(alone, StartTallies)
+    assert alone.blocks == 1
 
 
 def test_every_writer_has_a_line_for_each_difference() -> None:

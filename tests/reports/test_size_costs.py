@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from embinit.reports.analysis.size_costs import fall_sentence, fall_table, falls
+from embinit.reports.analysis.size_costs import size_changes, size_costs, size_table
 from embinit.reports.model import Part, Summary
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
@@ -35,7 +35,7 @@ def part(summary: Summary) -> Part:
 
 
 def test_each_line_has_its_change_and_that_against_the_first_of_the_same_rows() -> None:
-    found = {one.line: one for one in falls(part(kinds()))}
+    found = {one.line: one for one in size_costs(part(kinds()))}
     assert list(found) == [
         "sinusoidal positions · xavier", "sinusoidal positions · pretrained", "rotary positions · xavier",
         "rotary positions · pretrained",
@@ -50,29 +50,31 @@ def test_each_line_has_its_change_and_that_against_the_first_of_the_same_rows() 
 
 
 def test_lines_that_differ_by_their_rows_alone_are_held_against_the_first() -> None:
-    found = falls(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
+    found = size_costs(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
     assert [one.series for one in found] == ["xavier", "pretrained"]
     assert found[1].beside is not None
     assert found[1].beside.mean == pytest.approx(found[1].change.mean - found[0].change.mean)
-    table = fall_table(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
+    table = size_table(part(kinds({"sinusoidal": LEVELS["sinusoidal"]})))
     assert table is not None
     assert table.header == ("", "from 0.1 to 10", "against xavier")
 
 
 def test_the_intervals_have_one_sigma() -> None:
-    widths = {round(one.change.high - one.change.low, 9) for one in falls(part(kinds())) if one.change.low is not None}  # type: ignore[operator]
+    widths = {
+        round(one.change.high - one.change.low, 9) for one in size_costs(part(kinds())) if one.change.low is not None
+    }  # type: ignore[operator]
     assert len(widths) == 1
 
 
 def test_one_seed_has_no_interval() -> None:
     summary = kinds(seeds=range(1))
-    assert all(one.change.low is None for one in falls(part(summary)))
-    assert "[" not in fall_sentence(summary.parts, "xavier")
+    assert all(one.change.low is None for one in size_costs(part(summary)))
+    assert all(one.change.low is None for each in size_changes(summary.parts, "xavier") for one in each.changes)
 
 
 def test_a_line_without_an_end_is_left_out() -> None:
     short = kinds({**LEVELS, "rotary": LEVELS["rotary"][:2]})
-    assert all("rotary" not in one.line for one in falls(part(short)))
+    assert all("rotary" not in one.line for one in size_costs(part(short)))
 
 
 def test_a_sweep_over_something_else_says_nothing_of_size() -> None:
@@ -81,24 +83,28 @@ def test_a_sweep_over_something_else_says_nothing_of_size() -> None:
     )
     other = summarize(made.experiment(block), found)
     assert part(other).sweep is not None
-    assert falls(part(other)) == []
-    assert fall_table(part(other)) is None
-    assert fall_sentence(other.parts, "xavier") == ""
+    assert size_costs(part(other)) == []
+    assert size_table(part(other)) is None
+    assert size_changes(other.parts, "xavier") == ()
 
 
 def test_a_line_that_stands_in_two_blocks_is_said_once() -> None:
     summary = kinds()
-    said = fall_sentence([*summary.parts, *summary.parts], "xavier")
-    assert said.count("(sinusoidal positions)") == 1
-    assert said.startswith("xavier from 0.1 to 10: −")
+    (found,) = size_changes([*summary.parts, *summary.parts], "xavier")
+    assert (found.recipe, found.low, found.high) == ("xavier", 0.1, 10.0)
+    assert [one.name for one in found.changes] == ["sinusoidal positions", "rotary positions"]
+    assert all(one.change.method == "pooled" for one in found.changes)
 
 
 def test_lines_of_one_name_in_several_blocks_are_told_apart_by_these() -> None:
     german, czech = part(kinds()), part(kinds({"sinusoidal": (37.0, 34.0, 24.0), "none": (29.0, 28.0, 25.0)}))
-    said = fall_sentence([replace(german, name="German"), replace(czech, name="Czech")], "xavier")
-    assert said.count("sinusoidal positions") == 2
-    assert "(German, sinusoidal positions)" in said and "(Czech, sinusoidal positions)" in said
-    assert "(rotary positions)" in said and "(no positions)" in said
+    (found,) = size_changes([replace(german, name="German"), replace(czech, name="Czech")], "xavier")
+    assert [one.name for one in found.changes] == [
+        "German, sinusoidal positions",
+        "rotary positions",
+        "Czech, sinusoidal positions",
+        "no positions",
+    ]
 
 
 def test_reports_show_it() -> None:

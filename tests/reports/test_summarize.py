@@ -10,11 +10,14 @@ import pytest
 
 from embinit import statistics
 from embinit.experiments import spec as spec_module
-from embinit.experiments.experiment import Block, Planned
+from embinit.experiments.experiment import Baseline, Block, Planned
 from embinit.experiments.runs.result import Result
-from embinit.reports.analysis.samples import Known
-from embinit.reports.model import Part, Row, ScoreName, Summary
+from embinit.reports.analysis.samples import SplitTexts
+from embinit.reports.model import Part, Summary
+from embinit.reports.scores import ScoreName, TableRow
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import HighestMean, InBlock, NoneBetter, NotRun, StartTallies, StartTally, UseStart
+from embinit.reports.writers import tables
 from tests.reports import made
 
 
@@ -22,7 +25,7 @@ def report(*blocks: Block, results: dict[str, Result] | None = None, **fields: o
     return summarize(made.experiment(*blocks, **fields), made.results(*blocks) if results is None else results)
 
 
-def row(part: Part, label: str) -> Row:
+def row(part: Part, label: str) -> TableRow:
     return next(one for one in part.rows if one.label == label)
 
 
@@ -93,7 +96,7 @@ def test_missing_seeds_and_missing_rows_are_counted_and_said() -> None:
     assert row(part, "pretrained").difference.n == 2  # type: ignore[union-attr]
     assert row(part, "pretrained_shuffled").statistic is None
     assert row(part, "pretrained_shuffled").difference is None
-    assert "8 runs of 20 are missing" in summary.caveats
+    assert "8 runs of 20 are missing." in summary.caveats
     assert (summary.cost.runs, summary.cost.planned) == (12, 20)
 
 
@@ -108,9 +111,10 @@ def test_a_diverged_run_is_left_out_said_and_its_row_is_never_best() -> None:
     assert (wounded.diverged, wounded.unscored, wounded.statistic.n) == (1, 1, 4)  # type: ignore[union-attr]
     assert row(part, "xavier").best
     assert not wounded.best
-    assert not summary.answer.startswith("use")
-    assert "diverged" in summary.answer
-    assert part.notes[0] == "pretrained_xavier: 1 run of 5 diverged, 1 without a score"
+    (verdict,) = summary.answer.verdicts
+    assert isinstance(verdict, NoneBetter)
+    assert verdict.diverged == ("pretrained_xavier",)
+    assert part.notes[0] == "pretrained_xavier: 1 run of 5 diverged, 1 without a score."
     assert any("1 run left nothing to score" in said for said in summary.caveats)
     assert part.curves["validation BLEU"][1].mean[-1] is not None
 
@@ -137,7 +141,10 @@ def test_the_best_is_the_lowest_where_lower_is_better() -> None:
     assert better.best
     assert better.difference.verdict == "better"  # type: ignore[union-attr]
     assert better.difference.improvement == 1.0  # type: ignore[union-attr]
-    assert summary.answer.startswith("use pretrained_xavier: −0.5")
+    (verdict,) = summary.answer.verdicts
+    assert isinstance(verdict, UseStart)
+    assert verdict.best.start == "pretrained_xavier"
+    assert verdict.best.differences[0].mean == pytest.approx(-0.5, abs=0.02)
 
 
 def test_settings_are_compared_with_their_own_baseline() -> None:
@@ -157,7 +164,30 @@ def test_settings_are_compared_with_their_own_baseline() -> None:
     assert [one.best for one in part.rows].count(True) >= 2
     assert row(part, "pretrained · post-LN").difference.verdict == ""  # type: ignore[union-attr]
     assert row(part, "pretrained · pre-LN").difference.verdict == "better"  # type: ignore[union-attr]
-    assert summary.answer == "pretrained is better than xavier in 1 of 2 settings"
+    (verdict,) = summary.answer.verdicts
+    assert isinstance(verdict, StartTallies)
+    assert (verdict.unit, verdict.tallies) == ("setting", (StartTally("pretrained", 1, 0, 2),))
+
+
+def test_a_classifier_is_scored_by_both_criteria_for_the_epoch() -> None:
+    block = made.block("SST-2", recipes=("xavier", "pretrained"), task="sst2", seeds=range(3))
+    found = made.results(block)
+    for key, one in found.items():
+        history: list[dict[str, float | None]] = [
+            {"accuracy": 0.70, "valid loss": 0.6},
+            {"accuracy": 0.75, "valid loss": 0.5},
+            {"accuracy": 0.80 + one.spec.seed / 100, "valid loss": 0.7},
+        ]
+        found[key] = replace(one, history=history)
+    (part,) = report(block, results=found).parts
+    best, lowest = part.rows[0].epoch_choices
+    assert (best.criterion, best.epoch, best.score.mean) == ("highest score", 3.0, pytest.approx(81.0))
+    assert (lowest.criterion, lowest.epoch, lowest.score.mean) == ("lowest loss", 2.0, pytest.approx(75.0))
+    table = tables.epoch_choices(part)
+    assert table is not None
+    assert [str(cell) for cell in table.rows[0]] == ["xavier", "3.0", "81.0 ± 1.0", "2.0", "75.0 ± 0.0"]
+    (translation,) = report(made.block()).parts
+    assert tables.epoch_choices(translation) is None
 
 
 def test_data_without_test_rows_is_judged_on_its_validation_rows() -> None:
@@ -168,10 +198,10 @@ def test_data_without_test_rows_is_judged_on_its_validation_rows() -> None:
     assert part.metric.split == "valid"
     assert [len(one.scores) for one in part.rows] == [5] * 4
     assert part.rows[0].difference is None and part.rows[1].difference is not None
-    assert summary.caveats[0].startswith("the data has no test rows")
+    assert summary.caveats[0].startswith("The data has no test rows")
     both = summarize(made.experiment(block, made.block()), found | made.results())
     assert [one.metric.split for one in both.parts] == ["valid", "test"]
-    assert both.caveats[0].startswith("the data of reviews has no test rows")
+    assert both.caveats[0].startswith("The data of reviews has no test rows")
 
 
 def test_a_block_without_runs_and_a_score_that_no_split_has_stay_as_they_are() -> None:
@@ -220,7 +250,7 @@ def test_on_other_data_the_papers_number_is_shown_without_a_difference() -> None
     shown = row(part, "xavier").paper
     assert shown is not None
     assert (shown.mean, shown.difference, shown.within) == (31.8, None, None)
-    said = "the paper's numbers are on other data or over other tokens, and so are shown without a difference"
+    said = "The paper's numbers are on other data or over other tokens, and so are shown without a difference."
     assert said in part.notes
     # Nor is there one on the paper's own test, by a model that learned from other data.
     also = replace(block, split="iwslt2017_test")
@@ -241,7 +271,7 @@ def test_losses_are_told_against_the_baselines_seed_by_seed() -> None:
         results[key] = replace(result, history=[{**record, "valid loss": loss} for record in result.history])
     (part,) = report(block, results=results).parts
     # Seeds differ by 0.1, pairs by 0.002.
-    assert part.notes[-1] == "validation loss against xavier, where less is better: pretrained +0.201 [+0.199, +0.202]"
+    assert part.notes[-1] == "Validation loss against xavier; lower is better: pretrained +0.201 [+0.199, +0.202]."
     one_seed = made.block(recipes=("xavier", "pretrained"), seeds=range(1))
     assert not any("validation loss" in note for note in report(one_seed, results=results).parts[0].notes)
 
@@ -276,7 +306,7 @@ def test_random_rows_alone_do_not_make_a_block_that_lacks_its_vectors() -> None:
     random = {key: one for key, one in made.results(block).items() if one.spec.sides[0][1].recipe == "xavier"}
     summary = report(block, results=random)
     assert summary.parts[0].missing == "needs glove.840B.300d.txt"
-    assert summary.answer == "Multi30k, GloVe: not run: needs glove.840B.300d.txt"
+    assert summary.answer.verdicts == (InBlock("Multi30k, GloVe", NotRun("needs glove.840B.300d.txt")),)
 
 
 def test_a_block_of_random_rows_alone_is_shown_where_its_data_is_not() -> None:
@@ -288,9 +318,9 @@ def test_a_block_of_random_rows_alone_is_shown_where_its_data_is_not() -> None:
 
 def test_many_missing_blocks_are_one_caveat() -> None:
     blocks = [made.block(f"block {i}", missing=f"needs file {i}") for i in range(5)]
-    assert report(*blocks, results={}).caveats == ("5 of 5 blocks are not run; each says what it needs",)
+    assert report(*blocks, results={}).caveats == ("5 of 5 blocks are not run; each says what it needs.",)
     assert report(*blocks[:2], results={}).caveats == (
-        "block 0 not run: needs file 0", "block 1 not run: needs file 1",
+        "block 0 not run: needs file 0.", "block 1 not run: needs file 1.",
     )  # fmt: skip
 
 
@@ -298,8 +328,9 @@ def test_without_a_baseline_nothing_is_compared() -> None:
     block = made.block(recipes=("pretrained", "pretrained_xavier"))
     summary = report(block)
     assert all(one.difference is None for one in summary.parts[0].rows)
-    assert summary.answer.startswith("highest mean: pretrained_xavier")
-    assert "no xavier among these" in summary.answer
+    (verdict,) = summary.answer.verdicts
+    assert isinstance(verdict, HighestMean)
+    assert (verdict.start, verdict.baselines) == ("pretrained_xavier", (Baseline("xavier"),))
 
 
 def test_what_came_from_elsewhere_is_shown_even_where_it_cannot_be_run() -> None:
@@ -307,7 +338,7 @@ def test_what_came_from_elsewhere_is_shown_even_where_it_cannot_be_run() -> None
     assert report(block).parts[0].missing == ""
     empty = report(block, results={})
     assert empty.parts[0].missing == "needs the data set multi30k"
-    assert "not run: needs the data set multi30k" in empty.answer
+    assert empty.parts[0].answer.verdicts == (NotRun("needs the data set multi30k"),)
 
 
 # ---------------------------------------------------------------- matrices, examples
@@ -336,7 +367,7 @@ def test_examples_are_sentences_on_which_models_differ_with_source_and_reference
     summary = summarize(
         made.experiment(block),
         made.results(block),
-        texts=lambda spec, split: Known(sources, made.SENTENCES, str.upper),
+        texts=lambda spec, split: SplitTexts(sources, made.SENTENCES, str.upper),
     )
     shown = summary.parts[0].examples
     assert 0 < len(shown) <= 5

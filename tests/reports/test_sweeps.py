@@ -9,11 +9,19 @@ from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.sweeps import best_places
 from embinit.reports.model import Part, Summary
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import SweepDifference, SweepOptima, SweepOptimum
 from tests.reports import made
 
 
 def report(block: Block, results: dict[str, Result], **fields: object) -> Summary:
     return summarize(made.experiment(block, **fields), results)
+
+
+def optima(part: Part) -> tuple[SweepOptimum, ...]:
+    """Return the best places of a part's lines."""
+    found = part.answer.verdicts[0]
+    assert isinstance(found, SweepOptima)
+    return found.optima
 
 
 def test_a_sweep_over_a_number_is_drawn_against_it() -> None:
@@ -25,7 +33,8 @@ def test_a_sweep_over_a_number_is_drawn_against_it() -> None:
     assert sweep.axis.startswith("σ of the rows")
     (line,) = sweep.lines.values()
     assert [point.x for point in line] == [0.1, 0.4, 0.8, 9]
-    assert "0.4 to 0.8 as good within noise" in summary.answer
+    best = optima(summary.parts[0])[0]
+    assert (best.x, best.low, best.high) == (0.4, 0.4, 0.8)
 
 
 def test_a_sweep_over_recipes_takes_the_number_that_they_give() -> None:
@@ -72,7 +81,10 @@ def test_a_sweep_of_two_names_has_colours_for_one_and_dashes_for_the_other() -> 
         "no positions · random": (3, 0),
         "no positions · meaning": (3, 1),
     }
-    assert summary.parts[0].answer.endswith("sinusoidal positions · meaning is better than random at 0.1")
+    assert summary.parts[0].answer.verdicts[-1] == SweepDifference(
+        "sinusoidal positions · meaning", "better", "random", (0.1,)
+    )
+    assert sweep.words["no positions · meaning"] == ("no positions", "meaning")
     assert summary.recipes["meaning"] == "meaning 0.1, meaning 1"
     assert len(summary.parts[0].shapes) == 3 * 2 * 2 * 2
 
@@ -88,7 +100,7 @@ def test_a_sweep_over_tasks_is_drawn_against_their_rows_and_says_what_has_none()
     (part,) = report(Block("sizes", tuple(runs), "bleu", "test", sweep="task"), found).parts
     assert part.sweep is not None
     assert [point.x for line in part.sweep.lines.values() for point in line] == [1000, 3000]
-    assert part.notes == ("not in the chart, for there is no number to draw them at: all",)
+    assert part.notes == ("Not in the chart, because there is no number to draw them at: all.",)
 
 
 def test_a_sweep_over_words_is_a_table_alone() -> None:
@@ -110,14 +122,13 @@ def several(best: dict[str, str]) -> list[Part]:
 
 
 def test_sweeps_that_are_best_at_one_place_are_one_sentence() -> None:
-    assert best_places(several(dict.fromkeys("abcdef", "0.1"))) == "best at 0.1 in all 6 sweeps"
-    assert best_places(several(dict.fromkeys("ab", "0.1"))) == "best at 0.1 in both sweeps"
+    found = best_places(several(dict.fromkeys("abcdef", "0.1")))
+    assert [(one.block, one.x) for one in found.optima] == [(name, 0.1) for name in "abcdef"]
 
 
 def test_sweeps_that_are_best_at_different_places_are_named() -> None:
-    said = best_places(several({"other": "10", **dict.fromkeys("abcdef", "0.1")}))
-    assert said.startswith("best at 10 in other (")
-    assert said.endswith(", and 3 more sweeps")
+    found = best_places(several({"other": "10", "a": "0.1"}))
+    assert [(one.block, one.x, one.line) for one in found.optima] == [("other", 10.0, "other"), ("a", 0.1, "a")]
 
 
 def test_noise_is_that_of_all_places() -> None:
@@ -129,7 +140,8 @@ def test_noise_is_that_of_all_places() -> None:
             runs.append(Planned(spec, (("ratio", place),)))
             found[spec.key] = made.result(spec, score)
     (part,) = report(Block("few", tuple(runs), "bleu", "test", sweep="ratio"), found).parts
-    assert part.answer == "best: few at 0.1 (37.0 BLEU, 0.1 to 1 as good within noise)"
+    (best,) = optima(part)
+    assert (best.line, best.x, best.mean, best.low, best.high) == ("few", 0.1, 37.0, 0.1, 1.0)
     assert part.sweep is not None
     widths = {round(point.high - point.low, 9) for point in part.sweep.lines["few"] if point.high and point.low}
     assert len(widths) == 1

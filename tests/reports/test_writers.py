@@ -78,7 +78,7 @@ def test_markdown_has_the_answer_the_table_and_the_paper() -> None:
     assert line[3] == "+1.4 [+1.2, +1.6]\\*\\*\\*"
     assert line[5:8] == ["38.7 ± 0.3", "+0.1", "yes"]
     assert float(line[8].partition(" ± ")[0]) < 3
-    assert "*not run: needs the official files*" in text
+    assert "*Not run: needs the official files*" in text
     assert "embinit run experiments/made.toml" in text
 
 

@@ -14,7 +14,7 @@ from embinit.diagnosis.diagnose import diagnose
 from embinit.experiments.experiment import Planned
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 from embinit.types import Embeddings, Origin, TaskKind
 from research.trials import Trial, trials
 from tests.reports import made
@@ -39,16 +39,16 @@ def seen(
     }  # fmt: skip
 
 
-def measured(blocks: Mapping[str, list[dict[str, Any]]], tasks: Mapping[str, str] | None = None) -> Compact:
+def measured(blocks: Mapping[str, list[dict[str, Any]]], tasks: Mapping[str, str] | None = None) -> ResultsFile:
     listed = [
         {"name": name, "task": (tasks or {}).get(name, "multi30k"), "missing": "", "rows": rows}
         for name, rows in blocks.items()
     ]
     asked = made.experiment(*(made.block(name) for name in blocks), name="verdicts", kind="verdict")
-    return Compact(asked, {}, json.loads(json.dumps({"name": "verdicts", "kind": "verdict", "blocks": listed})))
+    return ResultsFile(asked, {}, json.loads(json.dumps({"name": "verdicts", "kind": "verdict", "blocks": listed})))
 
 
-def trained(levels: Mapping[str, Mapping[str, float]], seeds: int = 8) -> Compact:
+def trained(levels: Mapping[str, Mapping[str, float]], seeds: int = 8) -> ResultsFile:
     blocks = [made.block(name, recipes=tuple(one), seeds=range(seeds)) for name, one in levels.items()]
     found: dict[str, Result] = {}
     renamed = []
@@ -61,10 +61,10 @@ def trained(levels: Mapping[str, Mapping[str, float]], seeds: int = 8) -> Compac
             recipe = dict(run.axes)["recipe"]
             found[run.spec.key] = made.result(run.spec, one[recipe] + made.noise(recipe, run.spec.seed))
         renamed.append(replace(block, runs=runs))
-    return Compact(made.experiment(*renamed, name="trained"), found)
+    return ResultsFile(made.experiment(*renamed, name="trained"), found)
 
 
-def respecified(ran: Compact, change: Callable[[Planned], Spec]) -> Compact:
+def respecified(ran: ResultsFile, change: Callable[[Planned], Spec]) -> ResultsFile:
     """Return what was trained with the specs that a function makes of its runs, at the same scores."""
     (block,) = ran.experiment.blocks
     runs = tuple(replace(run, spec=change(run)) for run in block.runs)
@@ -72,7 +72,7 @@ def respecified(ran: Compact, change: Callable[[Planned], Spec]) -> Compact:
         new.spec.key: replace(ran.results[old.spec.key], spec=new.spec)
         for old, new in zip(block.runs, runs, strict=True)
     }
-    return Compact(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
+    return ResultsFile(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
 
 
 def one(ratio: float, levels: Mapping[str, float], seeds: int = 8) -> Trial:

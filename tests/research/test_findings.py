@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.rows import difference
 from embinit.reports.metrics import metric
 from embinit.reports.model import Summary
 from embinit.reports.summarize import summarize
-from research.findings import Case, Claim, findings, holds, tallied
+from research.findings import Case, Claim, Support, findings, pooled_by_task, support, support_by_kind
 from tests.reports import made
 
 SEEDS = range(8)
@@ -28,36 +30,35 @@ def claim(summaries: list[Summary], text: str) -> Claim:
 
 def test_results_like_the_papers_bear_its_findings_out() -> None:
     said = [report(made.LEVELS)]
-    assert claim(said, "wide rows").outcome == "confirmed: borne out in 1 of 1 case"
-    assert claim(said, "standardized to Xavier").outcome.startswith("confirmed")
-    assert claim(said, "shuffled").outcome.startswith("confirmed")
-    assert claim(said, "random ones of the same").outcome.startswith("confirmed")
-    assert claim(said, "nearly as narrow").outcome == "not tested"
-    (case,) = claim(said, "wide rows").cases
+    for text in ("Wide rows", "standardized to Xavier", "shuffled", "random ones of the same"):
+        assert claim(said, text).support == Support(1, 0, 1)
+    assert str(claim(said, "Wide rows").support) == "supported in 1 of 1 case (against in 0)"
+    assert str(claim(said, "nearly as narrow").support) == "not tested"
+    (case,) = claim(said, "Wide rows").cases
     assert case.paper is not None
     assert round(case.paper, 1) == -3.2
 
 
 def test_results_the_other_way_round_refute_them() -> None:
     said = [report({**made.LEVELS, "pretrained": 40.0})]
-    assert claim(said, "wide rows").outcome == "refuted: contradicted in 1 of 1 case"
+    assert claim(said, "Wide rows").support == Support(0, 1, 1)
 
 
 def test_noise_leaves_them_open() -> None:
     said = [report(dict.fromkeys(made.RECIPES, 37.0))]
-    assert claim(said, "wide rows").outcome == "open: open in 1 of 1 case"
+    assert claim(said, "Wide rows").support == Support(0, 0, 1)
 
 
 def test_at_least_as_well_is_borne_out_by_better_and_contradicted_by_worse() -> None:
     better = [report({**made.LEVELS, "pretrained": 39.0}, "mBERT")]
     worse = [report(made.LEVELS, "mBERT")]
-    assert claim(better, "nearly as narrow").outcome.startswith("confirmed")
-    assert claim(worse, "nearly as narrow").outcome.startswith("refuted")
+    assert claim(better, "nearly as narrow").support == Support(1, 0, 1)
+    assert claim(worse, "nearly as narrow").support == Support(0, 1, 1)
 
 
 def test_runs_that_stand_in_two_reports_count_once() -> None:
     one = report(made.LEVELS)
-    assert len(claim([one, one], "wide rows").cases) == 1
+    assert len(claim([one, one], "Wide rows").cases) == 1
 
 
 def test_what_positions_help_is_a_difference_of_differences() -> None:
@@ -73,7 +74,7 @@ def test_what_positions_help_is_a_difference_of_differences() -> None:
     block = Block("Table 3", tuple(runs), "bleu", "test", ("3", "multi30k", "glove"))
     said = claim([summarize(made.experiment(block), found)], "less than they help Xavier")
     (case,) = said.cases
-    assert said.outcome.startswith("confirmed")
+    assert said.support == Support(1, 0, 1)
     assert abs(case.difference.mean - (-6)) < 0.5
     assert case.paper is not None
     assert round(case.paper, 1) == round((34.1 - 31.9) - (37.3 - 29.6), 1)
@@ -92,49 +93,48 @@ def case(
 
 
 def test_a_case_says_whether_the_papers_difference_has_the_same_sign_where_it_is_clear() -> None:
-    assert case("borne out").said == "borne out, as in the paper"
-    assert case("contradicted", ours=2.0, paper=0.9).said == "contradicted, as in the paper"
-    assert case("contradicted", ours=2.0).said == "contradicted, unlike the paper"
+    assert case("supported").outcome_text == "supported, as in the paper"
+    assert case("against", ours=2.0, paper=0.9).outcome_text == "against, as in the paper"
+    assert case("against", ours=2.0).outcome_text == "against, unlike the paper"
     # +0.6 with σ 0.6 and 0.5 is within the paper's own noise.
-    assert case("contradicted", ours=2.0, paper=0.6, spread=0.78).said == "contradicted"
-    assert case("contradicted", ours=2.0, paper=0.8).said == "contradicted"
-    assert case("borne out", paper=None, spread=None).said == "borne out"
-    assert case("open").said == "open"
+    assert case("against", ours=2.0, paper=0.6, spread=0.78).outcome_text == "against"
+    assert case("against", ours=2.0, paper=0.8).outcome_text == "against"
+    assert case("supported", paper=None, spread=None).outcome_text == "supported"
+    assert case("open").outcome_text == "open"
 
 
 def test_the_papers_spread_is_that_of_both_its_rows() -> None:
-    (found,) = claim([report(made.LEVELS)], "wide rows").cases
+    (found,) = claim([report(made.LEVELS)], "Wide rows").cases
     assert found.spread is not None
     assert round(found.spread, 3) == round((0.4**2 + 0.7**2) ** 0.5, 3)
-    assert found.said == "borne out, as in the paper"
+    assert found.outcome_text == "supported, as in the paper"
     assert found.task == "Multi30k"
 
 
-def test_a_claim_says_on_which_kinds_of_tasks_it_holds() -> None:
+def test_a_claim_is_counted_by_kind_of_task() -> None:
     sst = {"score": "accuracy", "task": "SST-2"}
-    split = [case("borne out"), case("open"), case("contradicted", **sst), case("open", **sst)]
-    assert holds(split) == "holds on translation (Multi30k); not on classification (SST-2)"
-    assert holds([*split[:1], case("open", **sst)]) == (
-        "holds on translation (Multi30k); open on classification (SST-2)"
-    )
-    assert holds([case("open"), case("open")]) == "open on translation (Multi30k)"
-    assert holds([case("borne out")]) == ""
-    tatoeba = {"task": "Tatoeba"}
-    assert holds([*split, case("open", **tatoeba)]) == (
-        "holds on translation (Multi30k); not on classification (SST-2); open on Tatoeba"
-    )
-    assert holds([case("borne out"), case("borne out", **tatoeba)]) == "holds on translation (Multi30k, Tatoeba)"
+    cases = [case("supported"), case("open"), case("against", **sst), case("open", **sst), case("supported", **sst)]
+    assert support(cases) == Support(2, 1, 5)
+    assert support_by_kind(cases) == {"translation": Support(1, 0, 2), "classification": Support(1, 1, 3)}
+    assert support([]) == Support(0, 0, 0)
 
 
-def test_where_a_kind_of_task_is_divided_tasks_are_named() -> None:
-    mnli = {"score": "accuracy", "task": "MNLI"}
-    sst = {"score": "accuracy", "task": "SST-2"}
-    assert holds([case("borne out"), case("borne out", **mnli), case("contradicted", **sst)]) == (
-        "holds on Multi30k, MNLI; not on SST-2"
-    )
-    assert holds([case("borne out"), case("borne out", **sst), case("contradicted", **sst)]) == (
-        "holds on translation (Multi30k); divided on classification (SST-2)"
-    )
+def test_blocks_of_one_data_set_are_pooled_by_seed() -> None:
+    """Two blocks that move together are no more than one of them."""
+    moved = {"1": -1.0, "2": -3.0, "3": -2.0}
+    one = replace(case("supported"), by_seed=moved)
+    (alone,) = pooled_by_task([one]).values()
+    (twice,) = pooled_by_task([one, one]).values()
+    assert (twice.mean, twice.low, twice.high) == (alone.mean, alone.low, alone.high) == (-2, alone.low, alone.high)
+    assert (twice.blocks, twice.n) == (2, 3)
+    apart = pooled_by_task([one, replace(one, task="Tatoeba")])
+    assert {task: found.blocks for task, found in apart.items()} == {"Multi30k": 1, "Tatoeba": 1}
+
+
+def test_a_case_keeps_its_difference_at_each_seed() -> None:
+    (found,) = claim([report(made.LEVELS)], "Wide rows").cases
+    assert len(found.by_seed) == found.difference.n == 8
+    assert sum(found.by_seed.values()) / 8 == pytest.approx(found.difference.mean)
 
 
 def test_the_validation_loss_is_judged_beside_the_score() -> None:
@@ -147,12 +147,12 @@ def test_the_validation_loss_is_judged_beside_the_score() -> None:
         history = [{**record, "valid loss": 1.5 + 0.01 * result.spec.seed + shift} for record in result.history]
         results[key] = replace(result, history=history)
     said = [summarize(made.experiment(block), results)]
-    wide, standard = claim(said, "wide rows"), claim(said, "random ones of the same")
+    wide, standard = claim(said, "Wide rows"), claim(said, "random ones of the same")
     assert [case.outcome for case in (*wide.cases, *standard.cases)] == ["open", "open"]
-    assert [case.loss_outcome for case in (*wide.cases, *standard.cases)] == ["borne out", "borne out"]
-    assert tallied(wide.cases, by_loss=True) == "borne out in 1 of 1 case"
+    assert [case.loss_outcome for case in (*wide.cases, *standard.cases)] == ["supported", "supported"]
+    assert support(wide.cases, by_loss=True) == Support(1, 0, 1)
     (case,) = standard.cases
     assert case.loss is not None
     assert round(case.loss.mean, 6) == -0.201
     (worse,) = claim(said, "standardized to Xavier").cases  # −0.2 against +0.3
-    assert worse.loss_outcome == "borne out"
+    assert worse.loss_outcome == "supported"

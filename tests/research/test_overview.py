@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from embinit.reports.model import Summary
 from embinit.reports.summarize import summarize
+from embinit.reports.verdicts import BestPlaces, SizeChanges
 from research.findings import findings
 from research.overview import cost, is_open, section
 from tests.reports import made
@@ -48,20 +47,20 @@ def test_the_section_has_a_line_for_each_finding_each_open_question_and_the_advi
     assert sum(line.startswith("- ") for line in lines) == 1 + 3 + 1 + 1 + 1
     assert "- 56 runs kept the device (NVIDIA H200) busy for" in said
     assert "about 162 GPU-hours" in said
-    assert "2 of 3 claims confirmed, 1 not tested (borne out in 2 of 2 cases). Holds on translation (Multi30k)." in said
-    assert "Largest: pretrained_xavier against pretrained +4." in said
+    assert "Its 2 tested claims: supported in 2 of 2 cases (against in 0)." in said
+    assert "Largest in support: pretrained_xavier against pretrained +4." in said
     assert "**Finding 2: large rows hide the positions that are added to them.** Not tested." in said
     assert "**Which scale?** Best: " in said
     assert "xavier at 0.1 (38." in said or "xavier at 0.1 (37." in said
-    assert "in 1 of 1 cell" in said
+    assert "in 1 of 1 block" in said
     assert "Not run: 1 block needs files that are not at hand." in said
 
 
 def test_what_contradicts_a_finding_is_named() -> None:
     summaries = [table1({**made.LEVELS, "pretrained": 40.0})]
     said = "\n".join(section(summaries, findings(summaries), []))
-    assert "2 of 3 claims refuted, 1 not tested (contradicted in 2 of 2 cases). Not on translation" in said
-    assert "Largest against it: pretrained against xavier +2." in said
+    assert "Its 2 tested claims: supported in 0 of 2 cases (against in 2)." in said
+    assert "Largest against: pretrained against xavier +2." in said
     assert "advice" not in said
 
 
@@ -73,20 +72,22 @@ def test_an_open_question_is_a_file_in_open_that_has_results() -> None:
 
 
 def test_a_sweep_says_what_large_rows_cost() -> None:
-    said = swept().answer
-    found = re.search(r"; xavier from 0.1 to 10: (−[0-9.]+) BLEU \[(−[0-9.]+), (−[0-9.]+)\] \(one\)$", said)
-    assert found is not None
-    change, low, high = (float(number.replace("−", "-")) for number in found.groups())
-    assert low < change < high
-    assert change == pytest.approx(-8, abs=0.5)
+    found = swept().answer.verdicts[-1]
+    assert isinstance(found, SizeChanges)
+    assert (found.recipe, found.low, found.high) == ("xavier", 0.1, 10.0)
+    (change,) = found.changes
+    assert change.name == "one"
+    assert change.change.mean == pytest.approx(-8, abs=0.5)
 
 
 def test_several_sweeps_are_one_sentence() -> None:
-    said = swept(("a", "b", "c", "d", "e", "f")).answer
-    assert said.startswith("best at 0.1 in all 6 sweeps; xavier from 0.1 to 10: ")
-    assert [f"({name})" in said for name in "abcdef"] == [True] * 6
+    best, size = swept(("a", "b", "c", "d", "e", "f")).answer.verdicts
+    assert isinstance(best, BestPlaces)
+    assert [(one.block, one.x) for one in best.optima] == [(name, 0.1) for name in "abcdef"]
+    assert isinstance(size, SizeChanges)
+    assert [one.name for one in size.changes] == list("abcdef")
 
 
 def test_runs_of_two_reports_are_counted_once() -> None:
     assert cost([table1(), table1()]).startswith("32 runs ")
-    assert "in 1 of 2 cells" in "\n".join(section([], findings([]), [one(2.0, WIDE), one(2.0, NARROW)]))
+    assert "in 1 of 2 blocks" in "\n".join(section([], findings([]), [one(2.0, WIDE), one(2.0, NARROW)]))

@@ -37,10 +37,10 @@ def test_the_short_page_has_the_answers_and_links_the_paper_before_open_question
 
 def test_what_was_not_run_is_one_line_each_at_the_end_of_its_experiment() -> None:
     said = experiment_page(table1("A", "B"))
-    listed = said.partition("What is missing:\n\n")[2].split("\n")[:2]
+    listed = said.partition("Blocks without results:\n\n")[2].split("\n")[:2]
     assert listed == [
-        "- Multi30k, mT5: not run: needs mt5-base.",
-        "- Tatoeba, MiniLM: not run yet: 20 runs.",
+        "- Multi30k, mT5: Not run: needs mt5-base.",
+        "- Tatoeba, MiniLM: Not run yet: 20 runs.",
     ]
     assert said.count("Multi30k, mT5") == 1
     assert "(0/" not in said
@@ -60,7 +60,7 @@ def test_several_blocks_are_folded_under_their_answers_and_one_is_open() -> None
     assert "<summary><b>A</b>: " in said
     alone = experiment_page(table1("A"))
     assert "## A\n" in alone
-    assert alone.index("| xavier |") < alone.index("What is missing")
+    assert alone.index("| xavier |") < alone.index("Blocks without results")
     assert "<details>" not in alone  # without a picture there is nothing to fold
 
 
@@ -93,13 +93,16 @@ def test_settings_are_a_small_table_and_the_long_one_is_folded() -> None:
     assert said.index("|  | xavier | pretrained |") < said.index("<summary>Intervals and tests</summary>")
 
 
-def test_the_findings_say_where_they_hold() -> None:
+def test_the_findings_say_on_which_kind_of_task_they_are_supported() -> None:
     two = made.block("SST-2, GloVe", task="sst2", seeds=range(8))
     one = made.block("Multi30k, GloVe", seeds=range(8))
     found = made.results(one) | made.results(two, levels={**made.LEVELS, "pretrained": 40.0})
     text = findings_page([summarize(made.experiment(one, two), found)])
-    assert "Holds on translation (Multi30k); not on classification (SST-2)." in text
-    assert "| borne out, as in the paper |" in text
+    assert (
+        "Supported in 1 of 2 cases (against in 1). Translation: supported in 1 of 1 case (against in 0); "
+        "Classification: supported in 0 of 1 case (against in 1)."
+    ) in text
+    assert "| supported, as in the paper |" in text
 
 
 def test_blocks_that_were_measured_are_one_table() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from embinit.reports.model import Part
 from embinit.reports.summarize import summarize
-from embinit.reports.writers.completed import shown
+from embinit.reports.writers.completed import completed_blocks
 from embinit.reports.writers.markdown import table
 from research.setting_tables import grid, loss_grid, paper_grid, sweep_grid
 from tests.reports import made
@@ -23,7 +23,7 @@ AXES = ("training.frozen_epochs", "model.positions", "recipe")
 
 def swept(levels: dict[tuple[str, ...], float]) -> Part:
     block, found = made.crossed(levels, ("ratio", "recipe"), sweep="ratio")
-    return shown(summarize(made.experiment(block), found))[0].part
+    return completed_blocks(summarize(made.experiment(block), found))[0].part
 
 
 def test_a_sweep_has_a_line_for_each_start_and_a_column_for_each_place() -> None:
@@ -54,14 +54,14 @@ def test_the_best_of_a_line_is_the_lowest_where_lower_is_better() -> None:
         for run in block.runs
     }
     summary = summarize(made.experiment(made.replace(block, score="valid loss")), found)
-    small = sweep_grid(shown(summary)[0].part)
+    small = sweep_grid(completed_blocks(summary)[0].part)
     assert small is not None
     assert [cell.strong for cell in small.rows[0]] == [False, False, True]
 
 
 def test_settings_are_crossed_with_initializations_and_the_papers_stand_beside_ours() -> None:
     block, found = made.crossed(TABLE3, AXES, paper=("3", "multi30k", "glove"))
-    (one,) = shown(summarize(made.experiment(block), found))
+    (one,) = completed_blocks(summarize(made.experiment(block), found))
     ours, theirs = grid(one.part), paper_grid(one.part)
     assert ours is not None
     assert theirs is not None

@@ -11,7 +11,7 @@ import pytest
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Block, Planned
 from embinit.experiments.runs.result import Result
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 from embinit.statistics import pool_blocks
 from research import power, rates, travel_page
 from research.travel import RULES, Length, Rule, cost_of_random, factor, judge, lengths, standardized
@@ -32,13 +32,13 @@ def run(recipe: str, rate: float, seed: int, curve: tuple[float, ...], **trainin
     return Planned(spec, (("recipe", recipe),)), result
 
 
-def compact() -> Compact:
+def compact() -> ResultsFile:
     pairs = [run("xavier", 1.0, seed, RANDOM) for seed in (1, 2)]
     pairs += [run("pretrained_xavier", rate, seed, curve) for rate, curve in CURVES.items() for seed in (1, 2)]
     pairs += [run("xavier", 1.0, seed, RANDOM, embedding_rate=0.1) for seed in (1, 2)]
     block = Block("Multi30k, made", tuple(planned for planned, _ in pairs), "bleu", "test")
     asked = made.experiment(block, name="travel")
-    return Compact(asked, {planned.spec.key: result for planned, result in pairs})
+    return ResultsFile(asked, {planned.spec.key: result for planned, result in pairs})
 
 
 def length(
@@ -67,7 +67,7 @@ def test_a_missing_run_is_an_error_and_not_left_out() -> None:
     found = compact()
     first = found.experiment.blocks[0].runs[0].spec.key
     with pytest.raises(EmbinitError, match=first):
-        lengths(Compact(found.experiment, {key: one for key, one in found.results.items() if key != first}))
+        lengths(ResultsFile(found.experiment, {key: one for key, one in found.results.items() if key != first}))
 
 
 def test_regret_is_the_distance_to_the_best_of_all_rates_and_of_random_rows() -> None:
@@ -127,5 +127,5 @@ def test_power_is_five_percent_in_two_tails_without_an_effect_and_grows_with_it(
 
 def test_the_page_needs_the_experiment(tmp_path: Path) -> None:
     other = replace(compact().experiment, name="other")
-    assert travel_page.page([Compact(other, {})]) == []
-    assert travel_page.figure([Compact(other, {})], tmp_path / "a.svg") == []
+    assert travel_page.page([ResultsFile(other, {})]) == []
+    assert travel_page.figure([ResultsFile(other, {})], tmp_path / "a.svg") == []

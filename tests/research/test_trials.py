@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from embinit.experiments.experiment import Planned
 from embinit.experiments.spec import Spec
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 from research.judging import advised, outcome
 from research.trials import trials
 from tests.reports import made
@@ -47,7 +47,7 @@ def test_what_several_files_trained_in_one_setting_is_one_cell() -> None:
 
 
 def test_of_two_settings_the_one_with_more_recipes_and_then_seeds_counts() -> None:
-    def longer(ran: Compact) -> Compact:
+    def longer(ran: ResultsFile) -> ResultsFile:
         return respecified(ran, lambda run: _epochs(run.spec, 99))
 
     looked = measured({"x": [seen(9.0)]})
@@ -76,7 +76,7 @@ def test_a_block_with_several_settings_is_no_cell() -> None:
         for run in block.runs
     )
     found = {run.spec.key: made.result(run.spec, 37.0) for run in runs}
-    several = Compact(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
+    several = ResultsFile(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
     (trial,) = trials([several, measured({"x": [seen(9.0)]})])
     assert trial.open == "its runs differ in more than the start"
 

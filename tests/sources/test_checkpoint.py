@@ -155,6 +155,17 @@ def test_words_are_composed_from_pieces(tmp_path):
     np.testing.assert_allclose(vectors[0], (M[5] + M[6]) / 2, rtol=1e-6)
 
 
+def test_continuation_pieces_are_composed_from_the_longest_pieces_inside_words(tmp_path):
+    checkpoint(tmp_path, {"embeddings.word_embeddings.weight": M}, {"model_type": "bert"})
+    (tmp_path / "vocab.txt").write_text("\n".join([*TOKENS[:5], "##ing", "##s", "##in"]))
+    inside = load(tmp_path).compose_inside
+    assert inside is not None
+    vectors, made = inside(["ings", "INS", "cat", "ingx"])
+    assert made.tolist() == [True, True, False, False]
+    np.testing.assert_allclose(vectors[0], (M[5] + M[6]) / 2, rtol=1e-6)
+    np.testing.assert_allclose(vectors[1], (M[7] + M[6]) / 2, rtol=1e-6)
+
+
 def test_a_piece_beyond_the_rows_is_skipped_and_counted(tmp_path):
     rows = matrix(7)  # `dog`, the last token, has no row
     checkpoint(tmp_path, {"embeddings.word_embeddings.weight": rows}, {"model_type": "bert", "vocab_size": 7})

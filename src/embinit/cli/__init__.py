@@ -16,6 +16,7 @@ from embinit.cli import (
     apply,
     clean,
     collect,
+    convert,
     demo,
     execute,
     extend,
@@ -31,17 +32,36 @@ from embinit.cli import (
     schema,
     status,
 )  # fmt: skip
+from embinit.cli.help import DocumentedCommand, DocumentedGroup, panel
 from embinit.errors import EmbinitError
 from embinit.format import printable
 
 _NEWLINE = "\n"
 
+_HELP = """Put pre-trained vectors into a transformer's embedding layer so that they help.
+
+Vectors that are too large hide the position encoding that is added to them, and the model does worse than with random
+ones. embinit finds this before training, writes a matrix to start from, and compares starts on your task."""
+
+_EPILOG = """The usual path:
+
+1. `embinit inspect glove.txt --text train.en` measures the vectors and advises a recipe.
+
+2. `embinit make glove.txt --text train.en -o matrix.safetensors` writes the matrix. In Python,
+   `embinit.initialize(model, tokenizer, "glove.txt")` puts it into a model.
+
+3. `embinit new my.toml --source-text train.de --target-text train.en --vectors glove.txt` writes an experiment on your
+   own text.
+
+4. `embinit run my.toml` trains every start with every seed.
+
+5. `embinit report my.toml` answers which start is best, and how certain that is."""
+
 app = typer.Typer(
     name="embinit",
-    help="Put pre-trained vectors into a transformer's embedding layer so that they help.\n\n"
-    "Vectors that are too large absorb the position encoding that is added to them, and the model does worse than with "
-    "random ones. **inspect** tells before training, **make** writes the matrix to start from.",
-    epilog="Start with: embinit inspect glove.6B.300d.txt --text train.en --tokenizer spacy:en --lower",
+    cls=DocumentedGroup,
+    help=_HELP,
+    epilog=_EPILOG,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -82,11 +102,12 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for module in (
-    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, new, run, status, report, clean, execute,
-    collect, schema, demo,
+    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, new, run, status, report, convert, clean,
+    execute, collect, schema, demo,
 ):  # fmt: skip
-    app.command(no_args_is_help=module.NEEDS_ARGUMENTS)(_stoppable(module.command))
-    app.registered_commands[-1].name = module.__name__.rpartition(".")[2]
+    name = module.__name__.rpartition(".")[2]
+    add = app.command(name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))
+    add(_stoppable(module.command))
 
 
 def main() -> None:

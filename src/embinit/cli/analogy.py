@@ -98,7 +98,7 @@ def command(
     results.add_row("total", *_score_cells(total), style="bold")
     screen = console()
     screen.print(results)
-    screen.print(f"{total.asked:,} of {len(asked):,} questions were asked; the source knows all four of their words.")
+    screen.print(f"{total.asked:,} of {len(asked):,} questions were asked: those whose four words the source has.")
 
 
 def _score_cells(score: Score) -> tuple[str, str, str]:

@@ -67,8 +67,8 @@ def _compare_starts(out: Path, screen: Console) -> None:
         file.write(files("embinit.experiments").joinpath("demo.toml").read_bytes())
     if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
         screen.print(
-            f"\nThe demo goes on with an experiment, which needs {listed(missing)}: "
-            f"pip install 'embinit[train,spacy,glove]', then\n\n  embinit run {experiment} --runs {runs}",
+            f"\nThe second part of the demo trains a small translator from four starts. It needs {listed(missing)}:\n\n"
+            f"  pip install 'embinit[train,spacy,glove]'\n  embinit demo --out {out}",
             markup=False,
             soft_wrap=True,
         )

@@ -10,6 +10,7 @@ import typer
 from embinit.cli import options as shared
 
 NEEDS_ARGUMENTS = True
+_DISTILL = "Method distill"
 
 
 def command(
@@ -28,7 +29,7 @@ def command(
         ),
     ],
     tokens: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--tokens",
             metavar="FILE",
@@ -36,7 +37,16 @@ def command(
             "the phrase follow the word.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokenizer",
+            metavar="FOLDER",
+            help="Instead of --tokens: the folder of a whole new tokenizer. Tokens that both have keep their rows.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
@@ -44,9 +54,47 @@ def command(
             metavar="NAME",
             help="advised, or: mean (transformers' default), multivariate (mean and covariance of the old rows), pieces "
             "(mean of the word's old pieces), pieces-first, pieces-last, first-piece, like (rows of tokens that you name), "
-            "description (mean of a phrase's pieces).",
+            "description (mean of a phrase's pieces), focus and omp (old rows combined by auxiliary vectors), distill "
+            "(pieces, then fitted so that the model reads the word as before).",
         ),
     ] = "advised",
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--text",
+            metavar="FILE",
+            help="Text in which the new tokens occur, for distill, focus and omp. May be given several times. Without it, "
+            "distill makes sentences of the vocabulary.",
+            show_default=False,
+        ),
+    ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            "--vectors",
+            metavar="SOURCE",
+            help="Word vectors for focus and omp. Without them, vectors are trained on --text.",
+            show_default=False,
+        ),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="NAME",
+            rich_help_panel=_DISTILL,
+            help="What the model is to make as before: states (the last hidden states, and the next-token distributions of "
+            "causal models), or a pooled vector: mean, cls or last. By default the pooled vector if the folder is of "
+            "sentence-transformers, and states otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    contexts: Annotated[
+        int, typer.Option("--contexts", min=1, rich_help_panel=_DISTILL, help="The sentences for each new token.")
+    ] = 8,
+    epochs: Annotated[
+        int, typer.Option("--epochs", min=1, rich_help_panel=_DISTILL, help="The passes over the sentences.")
+    ] = 2,
     skip_known: Annotated[
         bool, typer.Option("--skip-known", help="Skip tokens that the tokenizer has already, instead of an error.")
     ] = False,
@@ -62,29 +110,49 @@ def command(
     seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
-    """Give a pre-trained model new tokens with good rows, and save it with a tokenizer that finds them.
+    """Give a pre-trained model new tokens or a new tokenizer with good rows, and save it with its tokenizer.
 
-    Every other word is segmented as before. The saved folder is loaded again, and its rows and token ids are compared. The
-    ids are printed for PEFT's trainable_token_indices. In Python: embinit.extend(model, tokenizer, tokens).
+    With --tokens, every other word is segmented as before. The saved folder is loaded again, and its rows and token ids are
+    compared. The ids are printed for PEFT's trainable_token_indices. If the method distill is stopped, the same command
+    continues it. In Python: embinit.extend(model, tokenizer, tokens).
 
-    embinit extend all-MiniLM-L6-v2 --tokens words.txt -o all-MiniLM-L6-v2-extended
+    embinit extend all-MiniLM-L6-v2 --tokens words.txt --text corpus.txt -o all-MiniLM-L6-v2-extended
     """
-    from embinit.cli.console import console, print_json, working
+    from dataclasses import replace
+
+    from embinit.cli.console import Bar, console, print_json
+    from embinit.errors import EmbinitError
+    from embinit.extending.distillation.distill import Distillation
+    from embinit.extending.distillation.objective import checked_match, folder_match
     from embinit.extending.extend import extend
-    from embinit.extending.folders import extend_folder
+    from embinit.extending.folders import checkpoint_beside, extend_folder, load_tokenizer
     from embinit.extending.report import ids_text
     from embinit.extending.words import read_words
 
-    words, named = read_words(tokens)
-    with working(f"writing {out}"):
-        extension = extend_folder(
-            model,
-            out,
-            lambda loaded, tokenizer: extend(
-                loaded, tokenizer, words, method=method, like=named, skip_known=skip_known, match_length=match_length,
-                pad_to_multiple_of=multiple, seed=seed,
-            ),
-        )  # fmt: skip
+    if (tokens is None) == (tokenizer is None):
+        raise EmbinitError("give --tokens FILE or --tokenizer FOLDER, and not both")
+    words, named = (None, None) if tokens is None else read_words(tokens)
+    new_tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
+    checkpoint = checkpoint_beside(out)
+    settings = Distillation(
+        match=folder_match(model) if match is None else checked_match(match), contexts=contexts, epochs=epochs,
+        checkpoint=checkpoint,
+    )  # fmt: skip
+    try:
+        with Bar("extend", "batches") as bar:
+            extension = extend_folder(
+                model,
+                out,
+                lambda loaded, old: extend(
+                    loaded, old, words, new_tokenizer=new_tokenizer, method=method, text=text, vectors=vectors, like=named,
+                    distillation=replace(settings, progress=bar.update), skip_known=skip_known, match_length=match_length,
+                    pad_to_multiple_of=multiple, seed=seed,
+                ),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        tail = "; run the same command again to continue from the last checkpoint" if checkpoint.exists() else ""
+        console(err=True).print(f"stopped{tail}", markup=False)
+        raise typer.Exit(130) from None
     if json:
         print_json({**extension.as_dict(), "path": str(out)})
         return

@@ -90,6 +90,10 @@ Workers = Annotated[
         show_default=False,
     ),
 ]
+KeepWeights = Annotated[
+    bool,
+    typer.Option("--keep-weights", help="Keep the weights of each run's best epoch in its folder (embinit convert)."),
+]
 
 RUNS = Path("runs")
 

@@ -39,7 +39,7 @@ Text = Annotated[
         "--text",
         metavar="FILE",
         rich_help_panel=_VOCABULARY,
-        help="Build the vocabulary from this text (may be given again; gz, bz2, xz are read).",
+        help="Build the vocabulary from this text file, plain or as gz, bz2 or xz. Repeat the option for more files.",
     ),
 ]
 TokenizerName = Annotated[
@@ -54,7 +54,9 @@ TokenizerName = Annotated[
 Lower = Annotated[bool, typer.Option("--lower", rich_help_panel=_VOCABULARY, help="With --text: lower-case it first.")]
 MinCount = Annotated[
     int,
-    typer.Option("--min-count", min=1, rich_help_panel=_VOCABULARY, help="With --text: keep tokens seen so often."),
+    typer.Option(
+        "--min-count", min=1, rich_help_panel=_VOCABULARY, help="With --text: keep tokens that occur at least N times."
+    ),
 ]
 NoCase = Annotated[
     bool,
@@ -78,7 +80,7 @@ Specials = Annotated[
 Dim = Annotated[
     int | None,
     typer.Option(
-        "--dim", min=1, rich_help_panel=_MATCHING, help="The model's dimension, where it is not the source's."
+        "--dim", min=1, rich_help_panel=_MATCHING, help="The model's dimension, if it differs from the source's."
     ),
 ]
 Project = Annotated[
@@ -90,8 +92,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="What the rows meet: tutorial (the default, the paper's), bert, gpt2, llama, gemma, t5, marian, fairseq, "
-        "or a folder with a config.json.",
+        help="The model that the rows are for: tutorial (the default, the paper's model), bert, gpt2, llama, gemma, t5, "
+        "marian, fairseq, a folder with a config.json, or a hub id.",
         show_default=False,
     ),
 ]
@@ -100,8 +102,9 @@ Task = Annotated[
     typer.Option(
         "--task",
         metavar="KIND",
-        help="The task of the model: translation (the default) or classification. The advice depends on it if the "
-        "positions are sinusoidal.",
+        help="The task of the model: translation (the default), classification, language_model or "
+        "masked_language_model. The advice depends on it if the positions are sinusoidal. On language models, no run has "
+        "tested it yet.",
         show_default=False,
     ),
 ]

@@ -15,7 +15,7 @@ def command(json: shared.Json = False) -> None:
     from embinit.cli.console import console, print_json, table
     from embinit.hosts import host, host_names
     from embinit.recipes.fills import FILLS
-    from embinit.recipes.recipe import named_recipes
+    from embinit.recipes.names import named_recipes
     from embinit.recipes.steps import STEPS
 
     fills = {name: (function.__doc__ or "").partition("\n")[0] for name, function in FILLS.items()}

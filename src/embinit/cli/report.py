@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -14,9 +14,10 @@ from embinit.cli import options as shared
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embinit.experiments.inputs.locations import Places
     from embinit.reports.model import Summary, Table
 
+#: Writes the file of results of a report.
+Writer: TypeAlias = Callable[[Path], None]
 NEEDS_ARGUMENTS = True
 
 #: format -> how its file ends
@@ -96,12 +97,12 @@ def command(
     from embinit.cli.console import console, print_json, working
 
     with working(f"reading {file.name}"):
-        options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
         else:
             _refuse_table_options(file, baseline, lower_is_better)
-            summary, keep = _read(file, runs, planning.places_of(runs, work, data, vectors), options)
+            finished = file.suffix == ".json"
+            summary, keep = _read_results(file) if finished else _read_experiment(file, runs, work, data, vectors)
     targets = _targets(_formats(form, out), out, summary.name)
     for path in targets.values():
         shared.keep_inputs(path, file)
@@ -122,34 +123,44 @@ def _options(folders: dict[str, Path | None]) -> list[str]:
     ]
 
 
-def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Summary, Callable[[Path], None]]:
-    """Return the report, and what writes its small file."""
+def _read_results(file: Path) -> tuple[Summary, Writer]:
+    """Return the report on a file that `--format results` wrote, and what refuses to write it again."""
+    from embinit.errors import EmbinitError
+    from embinit.reports.results_reader import read_compact
+
+    results = read_compact(file)
+    _warn(results.damaged)
+
+    def refuse(path: Path) -> None:
+        raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
+
+    return results.summary(), refuse
+
+
+def _read_experiment(
+    file: Path, runs: Path, work: Path | None, data: Path | None, vectors: Path | None
+) -> tuple[Summary, Writer]:
+    """Return the report on an experiment's TOML and its runs, and what writes its file of results."""
     from dataclasses import replace
 
-    from embinit.errors import EmbinitError
     from embinit.experiments.measured import read_measured
     from embinit.experiments.runs.store import results_of
-    from embinit.reports.analysis.measurements import summarize_measured
-    from embinit.reports.analysis.sample_texts import data_notes, texts_in
     from embinit.reports.results_file import write_compact, write_measured
-    from embinit.reports.results_reader import read_compact
-    from embinit.reports.summarize import summarize
 
-    if file.suffix == ".json":
-        kept = read_compact(file)
-        _warn(kept.damaged)
-
-        def refuse(path: Path) -> None:
-            raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
-
-        return kept.summary(), refuse
+    where = planning.places_of(runs, work, data, vectors)
+    options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
     experiment = planning.experiment_of(file, where)
     shown = _shown(file)
     if experiment.kind != "training":
+        from embinit.reports.analysis.measurements import summarize_measured
+
         measured = read_measured(runs, experiment.name)
         return summarize_measured(experiment, measured, str(file), options), lambda path: write_measured(
             experiment, measured, path, shown
         )
+    from embinit.reports.analysis.sample_texts import data_notes, texts_in
+    from embinit.reports.summarize import summarize
+
     results = results_of(experiment, runs)
     _warn(results.damaged)
     prepared = where.work / "prepared"
@@ -159,7 +170,7 @@ def _read(file: Path, runs: Path, where: Places, options: list[str]) -> tuple[Su
     return summary, lambda path: write_compact(experiment, results, path, shown)
 
 
-def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Callable[[Path], None]]:
+def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Writer]:
     """Return the report on a CSV of scores, and what refuses to write its small file."""
     from embinit.errors import EmbinitError
     from embinit.reports.scores_file import read_scores
@@ -230,43 +241,58 @@ def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]
     return {form: folder / f"{stem}{_ENDINGS[form]}" for form in formats}
 
 
-def _write(summary: Summary, keep: Callable[[Path], None], targets: dict[str, Path]) -> list[Path]:
-    import json
-
+def _write(summary: Summary, keep: Writer, targets: dict[str, Path]) -> list[Path]:
+    """Write the report in each format and return the files."""
     from embinit.files import replacing
-    from embinit.reports.writers.csv_table import spreadsheet
-    from embinit.reports.writers.figures import figures
-    from embinit.reports.writers.html import page
-    from embinit.reports.writers.latex import latex
-    from embinit.reports.writers.markdown import markdown
 
-    def as_json(summary: Summary) -> str:
-        return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-    writers = {"html": page, "md": markdown, "csv": spreadsheet, "tex": latex, "json": as_json}
     written = []
     for form, path in targets.items():
         if form in _PICTURES:
+            from embinit.reports.writers.figures import figures
+
             written += figures(summary, path.parent, form)
             continue
         if form == "results":
             keep(path)
         else:
             with replacing(path) as file:
-                file.write(writers[form](summary).encode("utf-8", "replace"))
+                file.write(_text(summary, form).encode("utf-8", "replace"))
         written.append(path)
     return written
 
 
-def _fitting(found: Table, width: int) -> list[int]:
+def _text(summary: Summary, form: str) -> str:
+    """Return the report in a format of text; a writer is imported only if its format is asked for."""
+    if form == "html":
+        from embinit.reports.writers.html import page
+
+        return page(summary)
+    if form == "md":
+        from embinit.reports.writers.markdown import markdown
+
+        return markdown(summary)
+    if form == "csv":
+        from embinit.reports.writers.csv_table import spreadsheet
+
+        return spreadsheet(summary)
+    if form == "tex":
+        from embinit.reports.writers.latex import latex
+
+        return latex(summary)
+    import json
+
+    return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _fitting(content: Table, width: int) -> list[int]:
     """Return the places of the columns that fit side by side; the least telling are left to the files."""
     widths = [
-        max(map(len, (name, *(str(row[place]) for row in found.rows)))) for place, name in enumerate(found.header)
+        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
     ]
     shown = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in shown if found.header[place] == name]
+    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
     for place in [*spare, *reversed(shown[2:])]:
-        if sum(widths[one] + 2 for one in shown) > width and place in shown:
+        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
             shown.remove(place)
     return shown
 
@@ -276,7 +302,6 @@ def _print(summary: Summary, screen: Console) -> None:
 
     from embinit.cli.console import table
     from embinit.reports.writers import tables
-    from embinit.reports.writers.markdown import sentence
 
     screen.print(Text(summary.title, style="bold"))
     for part in summary.parts:
@@ -284,20 +309,20 @@ def _print(summary: Summary, screen: Console) -> None:
         if part.missing:
             screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
             continue
-        found = tables.block_table(part)
-        shown = _fitting(found, screen.width)
-        made = table(*(found.header[place] for place in shown))
-        for row in found.rows:
+        content = tables.block_table(part)
+        shown = _fitting(content, screen.width)
+        printed = table(*(content.header[place] for place in shown))
+        for row in content.rows:
             cells = [row[place] for place in shown]
             if any(map(str, cells)):  # a further baseline's line has nothing where the differences did not fit
-                made.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
-        screen.print(Text(f"{part.name} ({found.caption})", style="dim"))
-        screen.print(made)
+                printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
+        screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
+        screen.print(printed)
         for name, about in part.sources:
             screen.print(Text(f"{name}: {about}", style="dim"))
         if part.answer != summary.answer:
-            screen.print(Text(sentence(part.answer)))
+            screen.print(Text(str(part.answer)))
     screen.print()
-    screen.print(Text(sentence(summary.answer), style="bold"))
-    for said in summary.caveats:
-        screen.print(Text(sentence(said), style="dim"))
+    screen.print(Text(str(summary.answer), style="bold"))
+    for caveat in summary.caveats:
+        screen.print(Text(caveat, style="dim"))

@@ -29,7 +29,7 @@ def command(
     """
     from embinit.cli.console import console, print_json
     from embinit.cli.listing import lines_table, not_run
-    from embinit.experiments.runs.registry import stale, unnamed
+    from embinit.experiments.runs.registry import unplanned
     from embinit.experiments.status import lines_of, state_of
     from embinit.format import plural
 
@@ -39,8 +39,8 @@ def command(
     blocks = [block for experiment in plans.values() for block in experiment.blocks if not block.missing]
     planned = {run.spec.key for block in blocks for run in block.runs}
     done = {key for line in lines for key in line.done}
-    old = stale(plans, runs)
-    others = _others([path for path in unnamed(plans, runs) if path not in old], runs)
+    old, other = unplanned(plans, runs)
+    others = _others(other, runs)
     if json:
         print_json(
             {

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Required, TypedDict, cast
 
-from embinit.diagnosis.basis import Basis, basis_of
 from embinit.experiments.runs.result import MatrixFacts
 from embinit.files import component
 from embinit.records import Damaged, read_json, typed
@@ -84,6 +83,8 @@ def _check_analogy(row: AnalogyRow) -> None:
 
 
 def _check_verdict(row: VerdictRow) -> None:
+    from embinit.diagnosis.basis import Basis, basis_of
+
     basis = basis_of(typed(row["basis"], Basis))
     absorbed = 1.0 if basis.absorbed is None else basis.absorbed.ratio
     if min(basis.rows, basis.spread.rows, basis.spread.dim) < 1 or basis.spread.std < 0 or absorbed < 0:

@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any
 
 VERSION = 1
-#: Settings that came after runs had been named, each with the value that means what was done before: a spec leaves it
-#: out at that value, so that no run that is there is called anew.
+#: Settings that were added after the first runs, each with the value that means the earlier behaviour. A spec leaves a
+#: setting out at this value, so that existing runs keep their keys.
 LATER: dict[str, Any] = {
     "model.position_dims": 0, "model.position_gain": 1.0, "training.found_rate": 1.0, "model.norm_kind": "layer",
     "model.norm_epsilon": 1e-5, "model.final_norm": True, "model.biases": True, "model.output_bias": True,
     "model.output_block": False, "model.hidden_dropout": True, "model.initial": "xavier",
+    "training.final_rate": 0.0, "training.weight_decay": 0.0, "training.decay_embeddings": True, "training.stride": 0,
+    "training.mask_rate": 0.15, "task.kind": None, "task.boundary": None,
 }  # fmt: skip
 
 
@@ -28,42 +30,46 @@ class Task:
     tokenizer: str = "spacy"
     lower: bool | None = None
     min_count: int | None = None
-    #: training rows that are kept: so many, drawn once for all seeds; None: all
+    #: number of training rows that are kept, one sample for all seeds; None: all
     rows: int | None = None
     #: tokens after which a sentence is cut; None: never
     longest: int | None = None
-    #: generated data: how many training rows there are to begin with; None: as many as `embinit prepare` makes
+    #: number of training rows of generated data; None: the number that `embinit prepare` makes
     size: int | None = None
-    #: test splits of other data sets that are scored too: `iwslt2017:test`
+    #: test splits of other data sets that are scored as well: `iwslt2017:test`
     also: tuple[str, ...] = ()
     #: sha256 over the prepared files' contents; empty until the task is prepared
     data: str = ""
+    #: running text: `language_model` or `masked_language_model`; None for other tasks
+    kind: str | None = None
+    #: running text: `line` or `blank`, as in `prepared.prepare.Settings`; None: `line`
+    boundary: str | None = None
 
 
 @dataclass(frozen=True)
 class Side:
     """Where one embedding matrix comes from."""
 
-    #: a name from the experiment's `[sources]`, or empty: random rows need none
+    #: a name from the experiment's `[sources]`; empty for random rows
     source: str
     recipe: str
-    #: sha256 over the aligned rows; empty until they are read, and where there is no source
+    #: sha256 over the aligned rows; empty until they are read, and if there is no source
     rows: str = ""
-    #: what the recipe's name stands for, so that a name that gets another meaning is another run
+    #: steps of the recipe, so that a recipe whose name gets another meaning is another run
     steps: str = ""
-    #: what tokens get that the source lacks
+    #: fill for the tokens that the source lacks
     fill: str = "target"
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One run. `model` and `training` hold only plain values, every default filled in but those of LATER."""
+    """One run. `model` and `training` hold plain values, with every default but those of LATER."""
 
     task: Task
     #: `source` and `target` of a translation, `text` of a classification, in the model's order
     sides: tuple[tuple[str, Side], ...]
     seed: int
-    #: fields of Architecture but task, vocabularies and classes, which the prepared task decides
+    #: fields of Architecture, without task, vocabularies and classes, which the prepared task decides
     model: tuple[tuple[str, Any], ...]
     #: fields of Training
     training: tuple[tuple[str, Any], ...]
@@ -72,7 +78,7 @@ class Spec:
         """Return the spec as plain JSON values."""
         return {
             "version": VERSION,
-            "task": _plain(asdict(self.task)),
+            "task": _plain(_before_later("task", asdict(self.task))),
             "sides": {name: asdict(side) for name, side in self.sides},
             "seed": self.seed,
             "model": _plain(dict(self.model)),
@@ -86,11 +92,11 @@ class Spec:
 
     @property
     def resolved(self) -> bool:
-        """Return whether the contents of the data and of the rows are known, and not only what they are called."""
+        """Return whether the contents of the data and of the rows are known, not only their names."""
         return bool(self.task.data) and all(side.rows or not side.source for _, side in self.sides)
 
     def blank(self, dim: bool = True) -> Spec:
-        """Return the spec without fingerprints (and without its dimension): what a file says, wherever it is read."""
+        """Return the spec without fingerprints (and without its dimension): the part that the file alone decides."""
         return replace(
             self,
             task=replace(self.task, data=""),
@@ -111,9 +117,15 @@ def from_json(content: Mapping[str, Any]) -> Spec:
 
 
 def digest(content: Any) -> str:
-    """Return 16 hex digits of a JSON value, whatever the order of its keys."""
+    """Return 16 hex digits of a JSON value; the order of its keys does not matter."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _before_later(part: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in values.items() if (key := f"{part}.{name}") not in LATER or value != LATER[key]
+    }
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
 
 from embinit.errors import EmbinitError, closest, require
 from embinit.export.resize import TokenLayers, is_tied, set_token_layers, token_layers
-from embinit.extending.methods import METHODS, NewTokens, Pieces, RowMethod, match_lengths, row_method
+from embinit.extending.advice import advise
+from embinit.extending.auxiliary import auxiliary_of
+from embinit.extending.distillation.contexts import Text, text_lines
+from embinit.extending.distillation.distill import Distillation, distill
+from embinit.extending.methods import METHODS, NewTokens, Pieces, row_method
 from embinit.extending.report import Extension
-from embinit.extending.tokenizers import ExtendedTokenizer, add_words, piece_ids
-from embinit.extending.verdict import NewRows, measure
-from embinit.seeds import stream
-from embinit.types import Matrix
+from embinit.extending.rows import Filler, measure_layers, token_names, with_rows
+from embinit.extending.swap import check_padding, renumber_settings, replace_tokenizer
+from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, piece_ids
 
 #: The measures of transformers' default are reported for comparison under this name.
 DEFAULT = "transformers' default"
@@ -23,19 +26,24 @@ DEFAULT = "transformers' default"
 def extend(
     model: Any,
     tokenizer: Any,
-    tokens: Sequence[str],
+    tokens: Sequence[str] | None = None,
     *,
+    new_tokenizer: Any = None,
     method: str = "advised",
+    text: Text | Iterable[Text] | None = None,
+    vectors: Any = None,
     like: Mapping[str, str] | None = None,
+    distillation: Distillation | None = None,
     skip_known: bool = False,
     match_length: bool = False,
     pad_to_multiple_of: int | None = None,
     seed: int = 0,
 ) -> Extension:
-    """Give a pre-trained model new tokens with good rows.
+    """Give a pre-trained model new tokens, or a whole new tokenizer, with good rows.
 
     The model is changed in place, as by `resize_token_embeddings`: its embedding, its output layer (tied or not) and
-    `vocab_size` get the new tokens. The tokenizer is not changed; the result has a new one.
+    `vocab_size` get the new tokens. The tokenizer is not changed; the result has a new one. After an error the model is as
+    it was.
 
     Parameters
     ----------
@@ -45,10 +53,20 @@ def extend(
         Its fast tokenizer.
     tokens
         The new tokens: single words that the tokenizer splits.
+    new_tokenizer
+        Instead of tokens: another fast tokenizer. Tokens that both have keep their rows.
     method
-        The method that makes the rows; see `embinit extend --help`.
+        The method that makes the rows; see `embinit extend --help`. `advised` takes the best one for what is given.
+    text
+        Text in which the new tokens occur, for the methods `distill`, `focus` and `omp`: lines (strings), or files of lines
+        (paths).
+    vectors
+        Vectors that hold new and old tokens, for the methods `focus` and `omp`: anything that `load` takes. Without them,
+        vectors are trained on the text.
     like
         For the methods `like` and `description`: from each new token to an existing token or to a phrase.
+    distillation
+        Settings of the method `distill`.
     skip_known
         Whether tokens that exist already are skipped; otherwise they are an error.
     match_length
@@ -56,7 +74,7 @@ def extend(
     pad_to_multiple_of
         The number of rows is rounded up to a multiple of this.
     seed
-        The seed of random rows.
+        The seed of everything random.
 
     Returns
     -------
@@ -66,7 +84,8 @@ def extend(
     Raises
     ------
     EmbinitError
-        If a token is empty, has spaces, exists already or cannot be added, or the tokenizer does not belong to the model.
+        If a token is empty, has spaces, exists already or cannot be added, the tokenizer does not belong to the model, or
+        the method lacks what it needs.
 
     Examples
     --------
@@ -75,36 +94,79 @@ def extend(
     """
     require("transformers", "train", "extending a model")
     check_model(model)
-    chosen = "pieces" if method == "advised" else method
-    row_method(chosen)
+    if (tokens is None) == (new_tokenizer is None):
+        raise EmbinitError("give tokens or a new tokenizer (tokens=[…] or new_tokenizer=…), and not both")
     layers = token_layers(model)
-    rows = len(layers.inputs)
-    extended = add_words(tokenizer, tokens, rows=rows, skip_known=skip_known)
-    named = _named(extended, chosen, like, tokenizer)
-    new = NewTokens(extended.words, extended.pieces, named)
-    total = _rounded(max(rows, extended.ids[-1] + 1), pad_to_multiple_of)
-    filled, factor = fill_layers(
-        layers, extended.ids, total, METHODS[chosen], new, match_length=match_length, seed=seed
-    )
-    default, _ = fill_layers(layers, extended.ids, total, METHODS["mean"], new, seed=seed)
+    lines = None if text is None else _checked(text_lines(text))
+    details: dict[str, Any] = {}
+    if method == "advised":
+        method, details["advice"] = advise(model, tokenizer, lines, vectors, like)
+    else:
+        _check_inputs(method, lines, vectors)
+    if new_tokenizer is not None:
+        check_padding(model, tokenizer, new_tokenizer)
+        extended = replace_tokenizer(tokenizer, new_tokenizer, rows=len(layers.inputs))
+    else:
+        extended = add_words(tokenizer, tokens or (), rows=len(layers.inputs), skip_known=skip_known)
+    new = NewTokens(extended.words, extended.pieces, _named(extended, method, like, tokenizer))
+    if METHODS[method].needs == "vectors":
+        auxiliary, details["auxiliary vectors"] = auxiliary_of(extended, vectors, lines, seed=seed)
+        new = replace(new, auxiliary=auxiliary)
+    largest = max(backend(extended.tokenizer).get_vocab(with_added_tokens=True).values())
+    rows = largest + 1 if new_tokenizer is not None else max(len(layers.inputs), largest + 1)
+    filler = Filler(layers, extended.ids, _rounded(rows, pad_to_multiple_of), extended.kept)
+    filled, factor = filler.fill(METHODS[method], new, match_length=match_length, seed=seed)
+    default, _ = filler.fill(METHODS["mean"], new, seed=seed)
+    stages = {} if method == "mean" else {DEFAULT: default}
+    if METHODS[method].fitted:
+        stages["pieces"] = filled
+        with _restored_after_errors(model, layers):
+            set_token_layers(model, filled)
+            fitted = distill(
+                model,
+                tokenizer,
+                extended,
+                lines,
+                distillation or Distillation(),
+                old_rows=layers.inputs,
+                seed=seed,
+            )
+        filled = TokenLayers(with_rows(filled.inputs, extended.ids, fitted.rows), filled.outputs)
+        details.update(fitted.details)
     set_token_layers(model, filled)
-    names = token_names(extended.tokenizer, total)
-    stages = {} if chosen == "mean" else {DEFAULT: measure_layers(default, extended.ids, names, seed)}
+    if extended.kept is not None:
+        renumber_settings(model, tokenizer, extended)
+    stages[method] = filled
+    names = token_names(extended.tokenizer, filler.total)
     return Extension(
         tokenizer=extended.tokenizer,
         words=extended.words,
         tokens=extended.stored,
         ids=extended.ids,
-        method=chosen,
-        rows_before=rows,
-        rows=total,
-        output="none" if model.get_output_embeddings() is None else "tied" if is_tied(model) else "own",
-        stages={**stages, chosen: measure_layers(filled, extended.ids, names, seed)},
+        method=method,
+        rows_before=len(layers.inputs),
+        rows=filler.total,
+        output=_output(model),
+        stages={name: measure_layers(stage, extended.ids, names, seed) for name, stage in stages.items()},
         length_factor=factor,
         known=extended.known,
         checked=extended.checked,
         changed=extended.changed,
+        details={**details, **extended.details},
     )
+
+
+@contextmanager
+def _restored_after_errors(model: Any, layers: TokenLayers) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        set_token_layers(model, layers)
+        raise
+
+
+def _output(model: Any) -> Literal["tied", "own", "none"]:
+    return "none" if model.get_output_embeddings() is None else "tied" if is_tied(model) else "own"
 
 
 def check_model(model: Any) -> None:
@@ -122,79 +184,6 @@ def check_model(model: Any) -> None:
         raise EmbinitError("the model is quantized; extend the original model and quantize the result")
 
 
-def fill_layers(
-    layers: TokenLayers,
-    ids: Sequence[int],
-    total: int,
-    method: RowMethod,
-    new: NewTokens,
-    *,
-    match_length: bool = False,
-    seed: int = 0,
-) -> tuple[TokenLayers, float]:
-    """Return token layers with `total` rows whose new rows are made by a method, and the mean factor of length matching.
-
-    Parameters
-    ----------
-    layers
-        The model's token layers.
-    ids
-        The rows of the new tokens.
-    total
-        The number of rows of the result. Rows beyond the tokens get the mean of the old rows.
-    method
-        The method.
-    new
-        The new tokens.
-    match_length
-        Whether the input rows get the length of the old rows that they are made of.
-    seed
-        The seed of random rows.
-    """
-    factor = 1.0
-
-    def filled(tensor: Any, name: str) -> Any:
-        nonlocal factor
-        values = tensor.detach().float().cpu().numpy()
-        old = values[:, None] if values.ndim == 1 else values
-        rows = method.rows(old, new, stream(seed, f"new {name}"))
-        if match_length and name == "input rows":
-            matched = match_lengths(rows, old, new.named or new.pieces)
-            factor = float((np.linalg.norm(matched, axis=1) / np.linalg.norm(rows, axis=1)).mean())
-            rows = matched
-        return _with_rows(tensor, ids, total, rows.reshape(len(rows), *values.shape[1:]))
-
-    inputs = filled(layers.inputs, "input rows")
-    return TokenLayers(inputs, tuple(filled(tensor, "output rows") for tensor in layers.outputs)), factor
-
-
-def _with_rows(tensor: Any, ids: Sequence[int], total: int, rows: Matrix) -> Any:
-    """Return a tensor of `total` rows: the old ones, the new ones at their ids, and the mean of the old rows elsewhere."""
-    import torch
-
-    made = tensor.new_empty((total, *tensor.shape[1:]))
-    made[: len(tensor)] = tensor
-    made[len(tensor) :] = tensor.float().mean(dim=0).to(tensor.dtype)
-    made[list(ids)] = torch.from_numpy(np.ascontiguousarray(rows)).to(tensor.device, tensor.dtype)
-    return made
-
-
-def measure_layers(layers: TokenLayers, ids: Sequence[int], names: Sequence[str | None], seed: int) -> NewRows:
-    """Measure the new rows of token layers."""
-    biases = [tensor for tensor in layers.outputs if tensor.dim() == 1]
-    bias = biases[0].detach().float().cpu().numpy() if biases else None
-    return measure(layers.inputs.detach().float().cpu().numpy(), ids, names, bias=bias, seed=seed)
-
-
-def token_names(tokenizer: Any, rows: int) -> list[str | None]:
-    """Return the token of each row, None for rows without one."""
-    names: list[str | None] = [None] * rows
-    for token, token_id in tokenizer.get_vocab().items():
-        if token_id < rows:
-            names[token_id] = token
-    return names
-
-
 def _rounded(rows: int, multiple: int | None) -> int:
     if multiple is None:
         return rows
@@ -203,10 +192,26 @@ def _rounded(rows: int, multiple: int | None) -> int:
     return -(-rows // multiple) * multiple
 
 
+def _check_inputs(method: str, lines: Sequence[str] | None, vectors: Any) -> None:
+    """Raise EmbinitError if something was given that the method does not use."""
+    needs, fitted = row_method(method).needs, METHODS[method].fitted
+    if vectors is not None and needs != "vectors":
+        raise EmbinitError(f"the method {method} takes no vectors; choose the method focus or omp")
+    if lines is not None and not (fitted or (needs == "vectors" and vectors is None)):
+        raise EmbinitError(f"the method {method} takes no text; choose the method distill, focus or omp")
+
+
+def _checked(lines: Iterable[str]) -> list[str]:
+    listed = [line for line in lines if line.strip()]
+    if not listed:
+        raise EmbinitError("the text has no lines; give text in which the new tokens occur, or no text")
+    return listed
+
+
 def _named(extended: ExtendedTokenizer, method: str, like: Mapping[str, str] | None, tokenizer: Any) -> Pieces | None:
     """Return the ids of the tokens or phrases that `like` gives for the new tokens."""
     needs = METHODS[method].needs
-    if not needs:
+    if needs not in _TARGETS:
         if like is not None:
             raise EmbinitError(f"the method {method} takes no mapping; choose the method like or description")
         return None

@@ -50,7 +50,7 @@ def extend_folder(folder: Path, out: Path, extend: Extend) -> Extension:
     tokenizer = load_tokenizer(folder)
     model, missing = load_model(folder)
     extension = extend(model, tokenizer)
-    probes = [*extension.words[:_PROBES], *(f"a {word}, {word}s" for word in extension.words[:_PROBES])]
+    probes = [*extension.words[:_PROBES], *(f"a {word}, {word}s" for word in extension.words[:_PROBES] if word)]
 
     def write_tokenizer(part: Path) -> None:
         with quiet():
@@ -60,6 +60,11 @@ def extend_folder(folder: Path, out: Path, extend: Extend) -> Extension:
     layers = token_layers(model)
     save_verified(model, layers, out, source=folder, keep_tokenizer=False, finish=write_tokenizer)
     return replace(extension, details={**extension.details, "missing tensors": missing}) if missing else extension
+
+
+def checkpoint_beside(out: Path) -> Path:
+    """Return the file that holds a stopped fit while a folder is made."""
+    return out.with_name(f"{out.name}.checkpoint")
 
 
 def load_tokenizer(folder: Path) -> Any:

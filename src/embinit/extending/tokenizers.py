@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class ExtendedTokenizer:
 
     #: the new tokenizer, a transformers object; the old one is not changed
     tokenizer: Any
+    #: the words; of a new tokenizer, an empty text for a token that cannot begin a word
     words: tuple[str, ...]
     #: the words as the tokenizer stores them: `Ġword`, `▁word`, `word`
     stored: tuple[str, ...]
@@ -40,6 +41,10 @@ class ExtendedTokenizer:
     checked: int
     #: other words that are segmented differently now
     changed: tuple[str, ...]
+    #: from rows of the model to the old rows that they keep; None: every old row keeps its place
+    kept: Mapping[int, int] | None = None
+    #: what else happened, for the report
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def backend(tokenizer: Any) -> Any:
@@ -55,14 +60,24 @@ def backend(tokenizer: Any) -> Any:
 
 def piece_ids(tokenizer: Any, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """Return the ids of each text inside a sentence, without special tokens."""
-    inner = _bare(tokenizer)
+    inner = bare(tokenizer)
     # A byte-level tokenizer writes the space before a word into the word's first piece.
     space = " " if _spaces_count(inner) else ""
     encodings = inner.encode_batch([space + text for text in texts], add_special_tokens=False)
     return [tuple(encoding.ids) for encoding in encodings]
 
 
-def _bare(tokenizer: Any) -> Any:
+def largest_id(tokenizer: Any, rows: int) -> int:
+    """Return a tokenizer's largest id, or raise EmbinitError if a model with so many rows has no row for it."""
+    largest = max(backend(tokenizer).get_vocab(with_added_tokens=True).values())
+    if largest >= rows:
+        raise EmbinitError(
+            f"the tokenizer does not belong to the model: it has the id {largest:,}, and the model has {rows:,} rows"
+        )
+    return int(largest)
+
+
+def bare(tokenizer: Any) -> Any:
     """Return a copy of the backend that neither cuts nor pads."""
     import tokenizers
 
@@ -102,11 +117,7 @@ def add_words(tokenizer: Any, words: Sequence[str], *, rows: int, skip_known: bo
     """
     inner = backend(tokenizer)
     vocabulary = inner.get_vocab(with_added_tokens=True)
-    largest = max(vocabulary.values())
-    if largest >= rows:
-        raise EmbinitError(
-            f"the tokenizer does not belong to the model: it has the id {largest:,}, and the model has {rows:,} rows"
-        )
+    largest = largest_id(tokenizer, rows)
     unknown = {vocabulary.get(str(getattr(tokenizer, "unk_token", None)))}
 
     def are_known(asked: Sequence[str]) -> list[bool]:
@@ -121,7 +132,7 @@ def add_words(tokenizer: Any, words: Sequence[str], *, rows: int, skip_known: bo
     if nothing:
         raise EmbinitError(f"the tokenizer drops {nothing[0]!r}; leave it out")
     inserted = insert_words(json.loads(inner.to_str()), listed, largest + 1)
-    new = _loaded(tokenizer, inserted.content, keep_class=inserted.only_added)
+    new = reloaded(tokenizer, inserted.content, keep_class=inserted.only_added)
     ids = tuple(range(largest + 1, largest + 1 + len(listed)))
     found = piece_ids(new, listed)
     missed = [word for word, new_id, got in zip(listed, ids, found, strict=True) if got != (new_id,)]
@@ -136,7 +147,7 @@ def add_words(tokenizer: Any, words: Sequence[str], *, rows: int, skip_known: bo
     )
 
 
-def _loaded(tokenizer: Any, content: dict[str, Any], *, keep_class: bool) -> Any:
+def reloaded(tokenizer: Any, content: dict[str, Any], *, keep_class: bool) -> Any:
     """Return the tokenizer with another tokenizer.json: saved and loaded, so that it is the one that a user loads."""
     import transformers
 
@@ -165,7 +176,7 @@ def compare(old: Any, new: Any, added: Sequence[str], pieces: dict[int, tuple[in
     words = _other_words(old, added)
     sentences = [f"a {word}, {word}" for word in words]
     before, after = (
-        [encoding.ids for encoding in _bare(each).encode_batch(sentences, add_special_tokens=False)]
+        [encoding.ids for encoding in bare(each).encode_batch(sentences, add_special_tokens=False)]
         for each in (old, new)
     )
     contained = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in added))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embinit.diagnosis.geometry import mean_cosine
+from embinit.extending.methods import unit_rows
 from embinit.seeds import stream
 from embinit.types import Matrix, as_matrix
 
@@ -101,10 +102,10 @@ def measure(
     is_old = ~is_new & np.array([place < len(tokens) and tokens[place] is not None for place in range(len(rows))])
     new, old = rows[is_new], rows[is_old]
     old_ids = np.flatnonzero(is_old)
-    unit_old, unit_new = _unit(old), _unit(new)
+    unit_old, unit_new = unit_rows(old), unit_rows(new)
     lists = []
     for new_id in list(new_ids)[:shown]:
-        order = np.argsort(-(unit_old @ _unit(rows[[new_id]])[0]), kind="stable")[:3]
+        order = np.argsort(-(unit_old @ unit_rows(rows[[new_id]])[0]), kind="stable")[:3]
         lists.append((str(tokens[new_id]), tuple(str(tokens[old_ids[place]]) for place in order)))
     difference = None if bias is None else float(bias[is_new].mean() - bias[is_old].mean())
     lengths = np.linalg.norm(old, axis=1)
@@ -117,11 +118,6 @@ def measure(
         neighbours=tuple(lists),
         bias_difference=difference,
     )
-
-
-def _unit(rows: Matrix) -> Matrix:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return as_matrix(rows / np.where(lengths > 0, lengths, 1))
 
 
 def _sample(rows: Matrix, seed: int) -> Matrix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,8 @@ import embinit
 from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
-from embinit.prepared.folder import VERSION, Prepared, open_prepared
+from embinit.prepared.encoding import Encoded, encode
+from embinit.prepared.folder import MASK, VERSION, Prepared, is_intact, open_prepared, write_manifest
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
@@ -27,8 +29,6 @@ Progress = Callable[[str, int, int], None]
 
 _UNKNOWN = SPECIALS.index("<unk>")
 _END = "<eos>"
-#: The token that a masked language model reads in place of a masked one; the fifth of its vocabulary.
-MASK = "<mask>"
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise EmbinitError(f"{name} is {value}; at least 1 is needed")
+        if self.boundary not in (None, "line", "blank"):
+            raise EmbinitError(f"boundary is {self.boundary!r}; line or blank is expected")
 
 
 def prepare(
@@ -73,7 +75,9 @@ def prepare(
     corpus, left_out = _reduced(corpus, settings)
     path = out / _folder_name(settings, sources, corpus)
     if (path / "manifest.json").is_file():
-        return open_prepared(path), False
+        if is_intact(path):
+            return open_prepared(path), False
+        shutil.rmtree(path)  # damaged, and made again from the same files
     sides = ("source", "target") if corpus.task == "translation" else ("text",)
     tokenize = {side: tokenizer(spec, ("spacy",)) for side, spec in zip(sides, settings.tokenizers, strict=True)}
     work = _Work(corpus, settings, tokenize, progress)
@@ -104,18 +108,18 @@ def prepare(
             },
             "notes": [*corpus.notes, *_notes(settings, counted, len(corpus.splits["train"]), left_out)],
         }
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False), encoding="utf-8")
+        write_manifest(folder, manifest)
     return open_prepared(path), True
 
 
 class _Work:
-    """Tokenizes each text once: keeps the training tokens between counting and writing."""
+    """Tokenizes each text once: keeps the numbers of the training tokens between counting and writing."""
 
     def __init__(self, corpus: Corpus, settings: Settings, tokenize: dict[str, Tokenizer], progress: Progress) -> None:
         self._corpus, self._settings, self._tokenize, self._progress = corpus, settings, tokenize, progress
         self._total = sum(len(rows) * len(rows.texts) for rows in corpus.splits.values())
         self._done = 0
-        self._train: dict[str, list[list[str]]] = {}
+        self._train: dict[str, Encoded] = {}
         #: (split, side) -> the number of sentences that were cut
         self._cut: Counter[tuple[str, str]] = Counter()
 
@@ -147,11 +151,12 @@ class _Work:
 
     def vocabulary(self, side: str) -> Vocabulary:
         """Return special tokens, then the tokens of the training side that are frequent enough, most frequent first."""
-        self._train[side] = list(self._tokens("train", side))
-        counts = Counter(token for tokens in self._train[side] for token in tokens)
+        train = self._train[side] = encode(self._tokens("train", side))
+        occurrences = np.bincount(train.ids, minlength=len(train.numbers)).tolist()
+        counts = {token: occurrences[number] for token, number in train.numbers.items()}
         specials = (*SPECIALS, MASK) if self._corpus.task == "masked_language_model" else SPECIALS
         if self._corpus.task in TEXT_TASKS:
-            counts[_END] = len(self._train[side])  # every line ends with one
+            counts[_END] = len(train.lengths)  # every line ends with one
         seen = {special: counts.pop(special, 0) for special in specials}
         least = self._settings.min_count
         kept = sorted((token for token, count in counts.items() if count >= least), key=lambda t: (-counts[t], t))
@@ -162,13 +167,13 @@ class _Work:
 
     def write(self, folder: Path, split: str, side: str, vocabulary: Vocabulary) -> dict[str, int]:
         """Write one side of a split, and return its counts."""
-        rows = self._train.pop(side) if split == "train" else list(self._tokens(split, side))
-        index = vocabulary.index
-        numbers = [np.array([index.get(token, _UNKNOWN) for token in tokens], dtype=np.int64) for tokens in rows]
-        lengths = np.array([len(row) for row in numbers], dtype=np.int64)
-        ids = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
+        rows = [] if split == "train" else list(self._tokens(split, side))
+        encoded = self._train.pop(side) if split == "train" else encode(rows)
+        lengths, index = encoded.lengths, vocabulary.index
         small = np.uint16 if len(vocabulary) <= 1 << 16 else np.uint32
-        np.save(folder / f"{split}.{side}.ids.npy", ids.astype(small))
+        places = np.array([index.get(token, _UNKNOWN) for token in encoded.numbers], dtype=small)
+        ids = places[encoded.ids]
+        np.save(folder / f"{split}.{side}.ids.npy", ids)
         np.save(folder / f"{split}.{side}.offsets.npy", np.concatenate(([0], np.cumsum(lengths))))
         if side == "target" and split != "train":
             texts = self._corpus.splits[split].texts[1]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +10,9 @@ import numpy as np
 
 from embinit.display import Panel
 from embinit.errors import EmbinitError, closest
-from embinit.hosts import host as find_host
+from embinit.files import read_toml
 from embinit.recipes.fills import FILLS
+from embinit.recipes.names import named_recipes
 from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
 from embinit.types import Aligned, Matrix, check_aligned
 
@@ -134,7 +132,12 @@ class Recipe:
         check_aligned(aligned, "a recipe")
         if not isinstance(rng, np.random.Generator):
             raise EmbinitError(f'a recipe takes a random generator, not {rng!r}; give embinit.stream(0, "matrix")')
-        host = None if host is None else find_host(host)
+        if host is not None:
+            from embinit.hosts import (
+                host as find_host,  # it reads checkpoints, which the text of a recipe does not need
+            )
+
+            host = find_host(host)
         # Each step has a stream of its own, so that its draws do not depend on those of other steps.
         fill_rng, *step_rngs = rng.spawn(len(self.steps) + 1)
         rows: Matrix | None = None
@@ -169,12 +172,6 @@ class Recipe:
             )
 
 
-@cache
-def named_recipes() -> dict[str, dict[str, str]]:
-    """Return the steps, the description and the place in the paper of each recipe that has a name."""
-    return tomllib.loads(resources.files("embinit.recipes").joinpath("named.toml").read_text("utf-8"))
-
-
 def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
     """Return the recipe of a text: a name, steps (`pretrained | center | scale ratio=0.4`), or `FILE.toml::NAME`.
 
@@ -205,12 +202,7 @@ def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
 def read_recipe(spec: str, fill: str | None = None) -> Recipe:
     """Return a recipe from a TOML file: `[mine]`, `steps = ["pretrained", {scale = {ratio = 0.4}}]`, `fill = "mean"`."""
     file, _, name = spec.partition("::")
-    try:
-        content = tomllib.loads(Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {file}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EmbinitError(f"{file} is not TOML: {error}") from None
+    content = read_toml(Path(file))
     inner = content.get("recipes")
     content = inner if isinstance(inner, dict) else content
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}

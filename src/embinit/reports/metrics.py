@@ -7,8 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.reports.model import Metric
+from embinit.reports.scores import Metric
 
+#: Between the words of a label: `xavier · no positions`.
+SEPARATOR = " · "
 #: How the lowest validation loss of a run is shown.
 LOSS = Metric("valid loss", "validation loss", "", factor=1.0, digits=3, higher=False, split="valid")
 

@@ -3,137 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from embinit.experiments.experiment import Axes
-from embinit.statistics import Comparison, MeanInterval
-
-
-class ScoreName(NamedTuple):
-    """A score and the split that it was computed on; JSON joins the two: `test bleu`."""
-
-    split: str
-    score: str
-
-    def __str__(self) -> str:
-        return f"{self.split} {self.score}"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A score and how to show it."""
-
-    name: str
-    #: as a person reads it: BLEU, accuracy
-    label: str
-    #: what one point of it is called in a sentence: BLEU, points
-    unit: str
-    #: what results are multiplied by: 100 for shares
-    factor: float
-    digits: int
-    higher: bool
-    split: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference(Comparison):
-    """A table row against its baseline, paired by seed; `improvement` counts a lower score as better where it is."""
-
-    baseline: str
-    #: the smallest difference that so many seeds see four times in five; None below two
-    detectable: float | None
-    #: what these seeds can show, in a sentence
-    power: str
-    #: the t test's p after Holm over the report's table
-    holm_p: float | None = None
-    #: "better", "worse", or empty where noise explains it
-    verdict: str = ""
-    #: *, **, *** ; empty too where the exact test could never say it
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """The paper's number beside ours."""
-
-    table: str
-    mean: float
-    std: float | None
-    epoch: float | None
-    #: ours minus the paper's
-    difference: float | None
-    #: whether our interval reaches the paper's mean ± σ; None where we have no interval
-    within: bool | None
-    #: the lowest validation loss, where it is printed (Table 3)
-    loss: float | None = None
-
-
-@dataclass(frozen=True)
-class Stretched:
-    """Sentences of like length, from `low` tokens to `high` (None: without end), and what a row reaches on them."""
-
-    low: int
-    high: int | None
-    sentences: int
-    #: seed -> score, in the metric's unit
-    scores: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Row:
-    """Runs that differ by seed alone."""
-
-    label: str
-    axes: Axes
-    #: what its colour goes by: the recipe, or all axes where there is none
-    series: str
-    #: values of the axes that are not a recipe, as text; rows of one setting are compared with each other
-    setting: str
-    baseline: bool
-    planned: int
-    #: runs whose loss became NaN, and those of them that left nothing to score
-    diverged: int
-    unscored: int
-    #: seed -> score, in the metric's unit
-    scores: dict[str, float]
-    statistic: MeanInterval | None
-    best: bool = False
-    #: mean epoch whose weights were scored
-    epoch: float | None = None
-    #: seed -> the lowest validation loss
-    losses: dict[str, float] = field(default_factory=dict)
-    #: against the first baseline, then against the others
-    difference: Difference | None = None
-    also: tuple[Difference, ...] = ()
-    #: baselines that it cannot be compared with yet
-    lacking: tuple[str, ...] = ()
-    paper: Beside | None = None
-    #: the other scores, and what the paper has for them
-    others: dict[ScoreName, MeanInterval] = field(default_factory=dict)
-    others_paper: dict[ScoreName, Beside] = field(default_factory=dict)
-    #: each score by the length of what was read, the shortest first
-    lengths: dict[ScoreName, tuple[Stretched, ...]] = field(default_factory=dict)
-
-    @property
-    def loss(self) -> float | None:
-        """Return the mean of the lowest validation losses."""
-        return sum(self.losses.values()) / len(self.losses) if self.losses else None
-
-    @property
-    def differences(self) -> tuple[Difference, ...]:
-        """Return all differences, baseline by baseline."""
-        return (() if self.difference is None else (self.difference,)) + self.also
-
-    @property
-    def verdict(self) -> str:
-        """Return `better` or `worse` where it is that against every baseline; empty where one says otherwise, or lacks."""
-        found = {one.verdict for one in self.differences}
-        return found.pop() if len(found) == 1 and not self.lacking else ""
-
-    @property
-    def mark(self) -> str:
-        """Return the mark that it has against every baseline: the shortest."""
-        return min((one.mark for one in self.differences), key=len) if self.verdict else ""
+from embinit.reports.scores import Choice, Metric, TableRow
+from embinit.reports.verdicts import Answer, InBlock, ReportVerdict
+from embinit.statistics import MeanInterval
 
 
 @dataclass(frozen=True)
@@ -150,7 +25,7 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(MeanInterval):
+class SweepPoint(MeanInterval):
     """One place of a sweep, and the mean score there."""
 
     x: float
@@ -165,13 +40,15 @@ class Sweep:
     name: str
     axis: str
     logarithmic: bool
-    lines: dict[str, tuple[Point, ...]]
+    lines: dict[str, tuple[SweepPoint, ...]]
+    #: line -> the words of its name: recipe, settings
+    words: dict[str, tuple[str, ...]]
     #: line -> places of its colour and of its dashes; 0 is the baseline's colour, and no dashes
     looks: dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Shape:
+class MatrixSummary:
     """An embedding matrix at the start of training; numbers are those of the lowest seed."""
 
     series: str
@@ -207,7 +84,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Text of a table, and whether it stands out."""
 
     text: str
@@ -228,7 +105,7 @@ class Table:
 
     caption: str
     header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     #: so many columns from the left are words
     words: int = 1
 
@@ -240,17 +117,17 @@ class Part:
     name: str
     task: str
     metric: Metric
-    #: why it was not run, if so
+    #: why it was not run; empty if it was
     missing: str
     #: table, task, embedding
     paper: tuple[str, ...]
-    rows: tuple[Row, ...]
-    answer: str
+    rows: tuple[TableRow, ...]
+    answer: Answer
     notes: tuple[str, ...]
     #: name of a history -> a curve for each row
     curves: dict[str, tuple[Curve, ...]]
     sweep: Sweep | None
-    shapes: tuple[Shape, ...]
+    shapes: tuple[MatrixSummary, ...]
     examples: tuple[Example, ...]
     #: names of sources -> what they are and whom they stand in for
     sources: tuple[tuple[str, str], ...]
@@ -264,41 +141,12 @@ class Part:
     candidate: Axes = ()
     #: the name of the block that it chooses a start for; empty: none
     chooses_for: str = ""
+    #: whether it could be measured here and is not yet
+    pending: bool = False
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A start that a block `X, chosen on` chooses, or that a block's `candidate` names, and how it does in the block `X`."""
-
-    block: str
-    metric: Metric
-    label: str
-    #: seeds that it was chosen on, and what it reached there; none where it was named
-    seeds: tuple[str, ...]
-    there: MeanInterval | None
-    #: whether every start's runs were there to choose from
-    complete: bool
-    #: what it reaches on held-out seeds; None where it has no run there
-    held_out: MeanInterval | None
-    #: against each baseline there, with Holm's p over the differences of all that were chosen, or of all that were named
-    differences: tuple[Difference, ...]
-    #: baselines that it cannot be compared with yet
-    lacking: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> bool:
-        """Return whether it was named beforehand, and not chosen."""
-        return self.there is None
-
-    @property
-    def verdict(self) -> str:
-        """Return `better` or `worse` where it is that against every baseline."""
-        found = {one.verdict for one in self.differences}
-        return found.pop() if len(found) == 1 and not self.lacking else ""
-
-
-@dataclass(frozen=True)
-class Cost:
+class ExperimentCost:
     """What the runs took."""
 
     runs: int
@@ -325,7 +173,7 @@ class Summary:
     title: str
     question: str
     baseline: str
-    answer: str
+    answer: Answer
     #: what limits the answer: few seeds, missing runs, stand-ins
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
@@ -334,7 +182,7 @@ class Summary:
     #: series, the baseline first -> the place of its colour; the paper's starts have theirs in every report
     colors: dict[str, int]
     parts: tuple[Part, ...]
-    cost: Cost
+    cost: ExperimentCost
     commands: tuple[str, ...]
     #: the experiment's TOML
     file: str = ""
@@ -344,12 +192,22 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        content: dict[str, Any] = _json_value(asdict(self))
+        answers = [self.answer, *(part.answer for part in self.parts)]
+        for place, answer in zip([content, *content["parts"]], answers, strict=True):
+            place["answer"] = str(answer)
+            place["verdicts"] = [_verdict(verdict) for verdict in answer.verdicts]
+        return content
 
 
-def _plain(value: Any) -> Any:
-    """Return a value whose keys are text, as JSON wants them."""
+def _verdict(verdict: ReportVerdict) -> dict[str, Any]:
+    """Return a verdict as JSON values; `kind` is the name of its type."""
+    inner = {"verdict": _verdict(verdict.verdict)} if isinstance(verdict, InBlock) else {}
+    return {"kind": type(verdict).__name__, **_json_value(asdict(verdict)), **inner}
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value with text as its keys and lists as its sequences."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {str(key): _json_value(inner) for key, inner in value.items()}
+    return [_json_value(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -16,7 +16,6 @@ from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import spec_of
 from embinit.files import component
 from embinit.records import Damaged, read_json, typed
-from embinit.reports.analysis.measurements import summarize_measured
 from embinit.reports.model import Summary
 from embinit.reports.results_file import FORMAT
 from embinit.reports.summarize import summarize
@@ -89,7 +88,7 @@ class _File(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Compact:
+class ResultsFile:
     """The content of a file of results."""
 
     experiment: Experiment
@@ -104,11 +103,13 @@ class Compact:
     def summary(self) -> Summary:
         """Return the report."""
         if self.experiment.kind != "training":
+            from embinit.reports.analysis.measurements import summarize_measured
+
             return summarize_measured(self.experiment, self.measured, self.file)
         return summarize(self.experiment, self.results, shown={}, file=self.file)
 
 
-def read_compact(path: Path) -> Compact:
+def read_compact(path: Path) -> ResultsFile:
     """Return the experiment and the results of a file that `write_compact` or `write_measured` wrote.
 
     A finished run that is damaged is left out and named in `damaged`.
@@ -131,7 +132,7 @@ def read_compact(path: Path) -> Compact:
         raise EmbinitError(f"{path}: {error}") from None
 
 
-def _compact(content: _File) -> Compact:
+def _compact(content: _File) -> ResultsFile:
     blocks, results, damaged = [], dict[str, Result](), list[str]()
     names = [block["name"] for block in content["blocks"]]
     for block in content["blocks"]:
@@ -156,14 +157,14 @@ def _compact(content: _File) -> Compact:
         notes=tuple(head["notes"]),
         kind=head["kind"],
         cost=head["cost"],
-        against=tuple(Baseline(one["recipe"], _pairs(one["at"])) for one in head.get("against", [])),
+        against=tuple(Baseline(baseline["recipe"], _pairs(baseline["at"])) for baseline in head.get("against", [])),
     )
     measured = content.get("measured")
     if measured is not None:
         measured = checked(measured)
         if measured["kind"] != experiment.kind:
             raise Damaged(f"measured.kind is {measured['kind']!r}, but experiment.kind is {experiment.kind!r}")
-    return Compact(experiment, results, measured, content["file"], tuple(damaged))
+    return ResultsFile(experiment, results, measured, content["file"], tuple(damaged))
 
 
 def _block(content: _BlockFile, runs: list[Planned], names: list[str]) -> Block:

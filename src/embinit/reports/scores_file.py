@@ -19,7 +19,8 @@ from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec, Task
 from embinit.format import listed
 from embinit.reports.analysis.provenance import report_command
-from embinit.reports.model import Metric, Summary
+from embinit.reports.model import Summary
+from embinit.reports.scores import Metric
 from embinit.reports.summarize import summarize
 
 _START, _SEED, _BLOCK = "start", "seed", "block"
@@ -61,11 +62,11 @@ class ScoreTable:
 
     def summary(self, file: str, options: Sequence[str] = ()) -> Summary:
         """Return the report. `file` and `options` are those of the command that makes it again."""
-        made = summarize(self.experiment, self.results, shown={}, file=file, metrics=self.metrics)
+        report = summarize(self.experiment, self.results, shown={}, file=file, metrics=self.metrics)
         return replace(
-            made,
-            caveats=(*self.notes, *made.caveats),
-            parts=tuple(replace(part, settings={}) for part in made.parts),
+            report,
+            caveats=(*self.notes, *report.caveats),
+            parts=tuple(replace(part, settings={}) for part in report.parts),
             commands=(report_command(file, options),),
             introduction=_INTRODUCTION,
         )
@@ -101,7 +102,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         raise EmbinitError(f"{path} has no start {baseline!r}{closest(baseline, starts)}")
     base = baseline or next((name for name in _BASELINES if name in starts), starts[0])
     if baseline is None:
-        notes.append(f"The baseline is {base}; choose another with --baseline")
+        notes.append(f"The baseline is {base}; choose another with --baseline.")
     blocks, results, metrics = [], dict[str, Result](), {}
     for name, column, members in _groups(path, runs, columns):
         block = _block(name, column, members, starts)
@@ -110,7 +111,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         results |= _results(block, column, members)
         notes += _missing_seeds(block, results)
     if falling := list(dict.fromkeys(metric.label for metric in metrics.values() if not metric.higher)):
-        notes.append(f"Lower is better for {listed(falling)}")
+        notes.append(f"Lower is better for {listed(falling)}.")
     question = f"Which of {len(starts)} starts reaches the best {listed(columns)}?"
     experiment = Experiment(path.stem, path.name, question, tuple(blocks), baseline=base)
     return ScoreTable(experiment, results, metrics, tuple(notes))
@@ -136,7 +137,7 @@ def _read_runs(path: Path) -> tuple[list[_Run], list[str], list[str]]:
             raise EmbinitError(
                 f"{path}, lines {first} and {number}: {run.start} has two lines for seed {run.seed}{where}"
             )
-    left_out = f"Columns without numbers are left out: {listed(text_columns)}" if text_columns else ""
+    left_out = f"Columns without numbers are left out: {listed(text_columns)}." if text_columns else ""
     return runs, columns, [left_out] if left_out else []
 
 
@@ -233,13 +234,13 @@ def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str
 def _results(block: Block, column: str, members: Sequence[_Run]) -> dict[str, Result]:
     """Return the results of the runs that have a score or diverged, by key."""
     scores = {(run.start, run.seed): run.scores[column] for run in members}
-    made = {}
+    results = {}
     for planned in block.runs:
         value = scores.get((dict(planned.axes)[_START], planned.spec.seed))
         if value is not None:
-            found = {} if math.isnan(value) else {_SPLIT: {_SCORE: value}}
-            made[planned.spec.key] = Result(planned.spec, [], 0, math.isnan(value), found, {}, {}, {}, {})
-    return made
+            scores_of_run = {} if math.isnan(value) else {_SPLIT: {_SCORE: value}}
+            results[planned.spec.key] = Result(planned.spec, [], 0, math.isnan(value), scores_of_run, {}, {}, {}, {})
+    return results
 
 
 def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:
@@ -249,7 +250,7 @@ def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:
         if planned.spec.key not in results:
             lacking.setdefault(dict(planned.axes)[_START], []).append(str(planned.spec.seed))
     return [
-        f"{block.name}: {start} has no score for seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}"
+        f"{block.name}: {start} has no score for seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}."
         for start, seeds in lacking.items()
     ]
 

@@ -7,20 +7,24 @@ from dataclasses import replace
 from itertools import chain, count
 
 from embinit.experiments.experiment import Block, Experiment
+from embinit.experiments.runs.result import Result
 from embinit.experiments.runs.splits import with_scored_split
 from embinit.format import listed
-from embinit.recipes.recipe import named_recipes
+from embinit.recipes.names import named_recipes
 from embinit.reports.analysis import provenance
-from embinit.reports.analysis.answers import answer, block_answer, block_notes, caveats
+from embinit.reports.analysis.answers import block_notes, block_verdicts, caveats, report_verdicts
+from embinit.reports.analysis.chance import majority_share
 from embinit.reports.analysis.curves import NUMBER, curves, sweep
 from embinit.reports.analysis.matrices import shapes
 from embinit.reports.analysis.provenance import commands
 from embinit.reports.analysis.published import recipe_of
-from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
+from embinit.reports.analysis.rows import Results, finished, grouped, rows, with_verdicts
 from embinit.reports.analysis.samples import Texts, examples, no_texts
 from embinit.reports.analysis.selection import choices, with_named
 from embinit.reports.metrics import metric as metric_of
-from embinit.reports.model import Example, Metric, Part, Row, Summary
+from embinit.reports.model import Example, Part, Summary
+from embinit.reports.scores import Metric, TableRow
+from embinit.reports.sentences import answer
 
 
 def summarize(
@@ -55,11 +59,13 @@ def summarize(
     asked = experiment
     experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
     scores = [(metrics or {}).get(block.name) or metric_of(block.score, block.split) for block in experiment.blocks]
-    found = [
+    tables_of_rows = [
         rows(block, results, experiment.baselines, metric)
         for block, metric in zip(experiment.blocks, scores, strict=True)
     ]
-    tables = _judged([bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, found, strict=True)))
+    tables = _judged(
+        [bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, tables_of_rows, strict=True))
+    )
     parts = tuple(
         _part(experiment, block, metric, table, results, texts, shown)
         for block, metric, table in zip(experiment.blocks, scores, tables, strict=True)
@@ -73,7 +79,7 @@ def summarize(
         title=experiment.title,
         question=experiment.question,
         baseline=experiment.baseline,
-        answer=answer(parts, experiment.baselines, chosen),
+        answer=answer(report_verdicts(parts, experiment.baselines, chosen)),
         caveats=(*_on_validation_rows(moved, len(parts)), *caveats(parts)),
         notes=tuple(experiment.notes),
         recipes=_recipes(experiment),
@@ -90,26 +96,26 @@ def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
     """Return a sentence if blocks are judged on validation rows because their data has no test rows."""
     if not blocks:
         return []
-    whose = "the data has" if len(blocks) == count else f"the data of {listed(blocks)} has"
+    data = "The data has" if len(blocks) == count else f"The data of {listed(blocks)} has"
     return [
-        f"{whose} no test rows: the scores are those on the validation rows, which also chose the epoch that is scored"
+        f"{data} no test rows: the scores are those on the validation rows, which also chose the epoch that is scored."
     ]
 
 
-def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[Row, ...]]]) -> list[tuple[Row, ...]]:
+def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[TableRow, ...]]]) -> list[tuple[TableRow, ...]]:
     """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
-    made = dict[int, tuple[Row, ...]]()
+    rows_by_place = dict[int, tuple[TableRow, ...]]()
     for kind in (False, True):
         places = [place for place, chooses in enumerate(choosing) if chooses == kind]
-        made |= zip(places, judged([tables[place] for place in places]), strict=True)
-    return [made[place] for place in range(len(tables))]
+        rows_by_place |= zip(places, with_verdicts([tables[place] for place in places]), strict=True)
+    return [rows_by_place[place] for place in range(len(tables))]
 
 
 def _part(
     experiment: Experiment,
     block: Block,
     metric: Metric,
-    table: Sequence[Row],
+    table: Sequence[TableRow],
     results: Results,
     texts: Texts,
     shown: Mapping[str, tuple[Example, ...]] | None,
@@ -120,6 +126,7 @@ def _part(
     own = [row for row in table if not row.baseline] or table
     missing = "" if any(row.scores or row.unscored for row in own) else block.missing
     done = [result for runs in grouped(block).values() for result in finished(runs, results)]
+    majority = _majority(block, metric, done, texts)
     return Part(
         name=block.name,
         task=_task(block),
@@ -127,7 +134,7 @@ def _part(
         missing=missing,
         paper=block.paper,
         rows=tuple(table),
-        answer=block_answer(table, metric, experiment.baselines, swept, missing),
+        answer=answer(block_verdicts(table, metric, experiment.baselines, swept, missing, majority)),
         notes=block_notes(table, swept, block.split),
         curves=curves(block, table, results),
         sweep=swept,
@@ -139,6 +146,15 @@ def _part(
         candidate=block.candidate,
         chooses_for=block.chooses_for,
     )
+
+
+def _majority(block: Block, metric: Metric, done: Sequence[Result], texts: Texts) -> float | None:
+    """Return the share of the largest class, if the accuracy of one data set is judged and its labels are at hand."""
+    if metric.name != "accuracy" or len({result.spec.task.data for result in done}) != 1:
+        return None
+    known = texts(done[0].spec, block.split)
+    share = None if known is None else majority_share(known.references)
+    return None if share is None else metric.factor * share
 
 
 def _task(block: Block) -> str:
@@ -155,13 +171,13 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
             for _, side in planned.spec.sides:
                 name = own if own and own not in named_recipes() and own != side.recipe else side.recipe
                 steps.setdefault(name, {})[side.steps or side.recipe] = None
-    found = {}
+    about = {}
     for name, ways in steps.items():
         if name in named_recipes():
-            found[name] = named_recipes()[name]["about"]
+            about[name] = named_recipes()[name]["about"]
         elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
-            found[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
-    return found
+            about[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
+    return about
 
 
 #: The paper's starts, by the places of their colours; and the places for others, where none of these has them.
@@ -177,7 +193,7 @@ def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
     """
     ordered = sorted(parts, key=lambda part: part.sweep is not None)
     names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)
-    held = {name: _STARTS.index(name) for name in names if name in _STARTS}
-    places = (*_OTHERS, 0) if baseline in held else (0, *_OTHERS)
-    free = (place for place in chain(places, count(len(places))) if place not in held.values())
-    return {name: held[name] if name in held else next(free) for name in names}
+    fixed = {name: _STARTS.index(name) for name in names if name in _STARTS}
+    places = (*_OTHERS, 0) if baseline in fixed else (0, *_OTHERS)
+    free = (place for place in chain(places, count(len(places))) if place not in fixed.values())
+    return {name: fixed[name] if name in fixed else next(free) for name in names}

@@ -17,7 +17,7 @@ from embinit.errors import EmbinitError, closest, require
 from embinit.sources.repositories import Repository, is_inside
 from embinit.sources.row_collector import Request
 from embinit.sources.safetensors import TensorFile
-from embinit.text.markers import scheme_of
+from embinit.text.markers import inner_pieces, scheme_of
 from embinit.text.token_files import TokenTable, read_json_object, token_table
 from embinit.text.tokenizers import subword
 from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
@@ -152,8 +152,11 @@ def read_checkpoint(repository: Repository, tensor: str | None, request: Request
             counts[label] = count
     vectors = lookup.vectors(list(ids.values()))
     tokens, vectors, examples = _finite_only(list(ids), vectors, counts)
+    if ids and not tokens and request.wanted is None:
+        raise EmbinitError(f"{repository.name} has no usable row: every row of {name} is NaN or infinite")
     origin = Origin(repository.name, f"checkpoint ({name})", counts, examples)
-    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, _composer(table, lookup, counts))
+    compose, compose_inside = _composer(table, lookup, counts), _composer(table, lookup, counts, inside=True)
+    return Embeddings(tokens, vectors, origin, frozenset(), table.specials, compose, compose_inside)
 
 
 def _finite_only(
@@ -181,6 +184,8 @@ class _Lookup:
         if name == "embeddings" and "weights" in weights.file_of:
             self._weight = weights.rows("weights")[:, 0]
         self.rows = len(self._mapping) if self._mapping is not None else weights.shape(name)[0]
+        if self._weight is not None and len(self._weight) != self.rows:
+            raise EmbinitError(f"the model has {len(self._weight)} weights for {self.rows} rows; download it again")
 
     def vectors(self, ids: Sequence[int]) -> Matrix:
         rows = ids if self._mapping is None else self._mapping[list(ids)].tolist()
@@ -188,10 +193,12 @@ class _Lookup:
         return vectors if self._weight is None else vectors * self._weight[list(ids)][:, None]
 
 
-def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int]) -> Any:
+def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int], *, inside: bool = False) -> Any:
     """Return a function that composes a word as the mean of its pieces; None if the tokenizer is unknown.
 
-    A piece beyond the rows of the embedding is skipped, and `counts` gets the number of words with such a piece.
+    A piece beyond the rows of the embedding is skipped, and `counts` gets the number of words with such a piece. With
+    `inside`, the texts stand inside of words. A tokenizer has no split for them, so the longest pieces are taken from the
+    left.
     """
     path = table.tokenizer
     if path is None:
@@ -202,7 +209,7 @@ def _composer(table: TokenTable, lookup: _Lookup, counts: dict[str, int]) -> Any
         prefix = " " if scheme == "byte-level" else ""  # the first piece of a word carries the space before it
         ids = {token: i for i, token in enumerate(table.tokens) if token is not None and token not in table.specials}
         split = subword(path)
-        split_words = [split(prefix + token) for token in tokens]
+        split_words = [inner_pieces(token, ids, scheme) if inside else split(prefix + token) for token in tokens]
         known = [all(piece in ids for piece in parts) for parts in split_words]
         pieces = [[piece for piece in parts if ids.get(piece, 0) < lookup.rows] for parts in split_words]
         composed = np.array(

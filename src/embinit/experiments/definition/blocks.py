@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.architectures import Values, architecture, recorded, shared_dim, stated_dim
 from embinit.experiments.definition.draft import (
@@ -40,11 +40,17 @@ from embinit.experiments.definition.settings import (
     TaskSettings,
 )
 from embinit.experiments.experiment import Axes, implied_target
+from embinit.models.presets import preset
 from embinit.recipes.recipe import Recipe
 from embinit.training.options import Training
 
-SCORES = {"translation": ("bleu", "sacrebleu", "chrf"), "classification": ("accuracy", "macro_f1", "matthews")}
-_RATES = {"translation": 2e-4, "classification": 1e-4}
+SCORES = {
+    "translation": ("bleu", "sacrebleu", "chrf"),
+    "classification": ("accuracy", "macro_f1", "matthews"),
+    "language_model": ("perplexity", "word_perplexity", "bits_per_byte", "loss"),
+    "masked_language_model": ("loss", "masked_accuracy"),
+}
+_RATES = {"translation": 2e-4, "classification": 1e-4, "language_model": 2e-4, "masked_language_model": 2e-4}
 #: Keys of a block that only the analogy test takes: its questions, the number of draws of positions, and the number of
 #: positions that they are drawn from.
 _ANALOGY = ("questions", "draws", "length")
@@ -177,7 +183,8 @@ class _BlockReader:
         tasks = [self._tables.tasks[name] for name in dict.fromkeys(run.task for run in runs)]
         kinds = {kind_of(task) for task in tasks}
         if len(kinds) > 1:
-            self._problems.add(self._where, "has translations and classifications; make two blocks")
+            listed = " and ".join(f"a {kind.replace('_', ' ')}" for kind in sorted(kinds))
+            self._problems.add(self._where, f"has tasks of different kinds, {listed}; make two blocks")
         kind, given = next(iter(kinds), None), self._table.model_fields_set
         score = self._table.score if "score" in given else SCORES[kind or "translation"][0]
         if kind is not None and score not in SCORES[kind]:
@@ -271,6 +278,9 @@ class _BlockReader:
         training = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("training.")}
         sources = {side.source: stated_dim(self._tables, side.source) for side in sides if side.source}
         try:
+            if "preset" in model:
+                chosen = preset(model.pop("preset"))
+                model, training = {**chosen.model, **model}, {**chosen.training, **training}
             dim = shared_dim(sources, model.get("dim"))
             if dim is None and not sources and sound and not self._is_left_out("model.dim"):
                 raise EmbinitError("needs model.dim, because there is no source to take it from")

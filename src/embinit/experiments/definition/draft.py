@@ -1,4 +1,4 @@
-"""An experiment as its file says it, checked, before any data or vectors are looked at."""
+"""An experiment as its file states it, checked, before data or vectors are read."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.corpora.tasks import tasks
-from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
+from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings, kind_of_data
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
+from embinit.types import TEXT_TASKS
 
-#: How files name the sides of a task, from how prepared tasks do.
+#: The names of sides in files, by their names in prepared tasks.
 FILE_SIDES = {side: name for name, side in SIDES.items()}
-_GENERATED = {"captions": "translation", "captions-labelled": "classification"}
 
 
 @dataclass(frozen=True)
 class DraftSide:
-    """One matrix: its recipe, and the source that is named for it, whether or not the recipe uses it."""
+    """One matrix: its recipe, and the source that the file names for it, even if the recipe does not use the source."""
 
     source: str
     recipe: Recipe
 
     @property
     def uses_source(self) -> bool:
-        """Return whether the source's rows, or their moments, go into the matrix."""
+        """Return whether the matrix depends on the source's rows or on their moments."""
         return needs_source(self.recipe)
 
     def side(self, rows: str = "") -> Side:
-        """Return what of it decides a run's numbers: random rows are the same beside any source."""
+        """Return the part that decides a run's numbers. Random rows are the same with any source."""
         used, text = self.uses_source, canonical(self.recipe)
         return Side(self.source if used else "", text, rows if used else "", str(self.recipe), self.recipe.fill)
 
@@ -46,7 +46,7 @@ class DraftRun:
     seed: int
     model: tuple[tuple[str, Any], ...]
     training: tuple[tuple[str, Any], ...]
-    #: every axis of the grid with its value as text, the seed aside
+    #: every axis of the grid but the seed, with its value as text
     axes: Axes
 
     def spec(self, task: Task, rows: dict[str, str], dim: int | None) -> Spec:
@@ -64,7 +64,7 @@ class DraftRun:
 
 @dataclass(frozen=True)
 class DraftBlock:
-    """Runs of one block, and what the block is called."""
+    """A block: its runs, and how it is reported."""
 
     name: str
     runs: tuple[DraftRun, ...]
@@ -72,7 +72,7 @@ class DraftBlock:
     split: str
     paper: tuple[str, ...]
     sweep: str
-    #: measures that train nothing: their own settings
+    #: settings of a measurement that trains nothing
     measure: tuple[tuple[str, Any], ...] = ()
     #: as in `Block`
     candidate: Axes = ()
@@ -85,7 +85,7 @@ class DraftBlock:
 
 @dataclass(frozen=True)
 class Draft:
-    """A file, checked."""
+    """An experiment file, checked."""
 
     file: Path
     title: str
@@ -97,12 +97,12 @@ class Draft:
     sources: dict[str, SourceSettings]
     tasks: dict[str, TaskSettings]
     blocks: tuple[DraftBlock, ...]
-    #: as an `Experiment` has it
+    #: as in `Experiment`
     against: tuple[Baseline, ...] = ()
 
     @property
     def name(self) -> str:
-        """Return what the experiment is called: its file without the ending."""
+        """Return the name of the experiment: the file name without its ending."""
         return self.file.stem
 
 
@@ -125,17 +125,14 @@ def task_of(settings: TaskSettings, data: str = "", label: str = "") -> Task:
     return Task(
         label or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
-        settings.size, settings.also, data,
+        settings.size, settings.also, data, kind_of(settings) if kind_of(settings) in TEXT_TASKS else None,
+        settings.boundary,
     )  # fmt: skip
 
 
 def kind_of(settings: TaskSettings) -> str:
-    """Return `translation` or `classification`."""
-    if settings.name in _GENERATED:
-        return _GENERATED[settings.name]
-    if settings.name == "files":
-        return settings.kind or "translation"
-    return tasks()[settings.name].task
+    """Return the kind of a task: `translation`, `classification`, `language_model` or `masked_language_model`."""
+    return settings.kind or kind_of_data(settings.name)
 
 
 def sides_of(settings: TaskSettings) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from embinit.experiments.definition.settings import (
     inner_table,
 )
 from embinit.experiments.experiment import SAME
-from embinit.recipes.recipe import named_recipes, steps_text
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import steps_text
 
 KINDS = ("training", "distribution", "analogy", "verdict")
 #: Tables that an included file may hold.

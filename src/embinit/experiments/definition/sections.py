@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.file import SHARED, ExperimentFile
 from embinit.experiments.definition.grid import places_in
 from embinit.experiments.definition.problems import Checked, Problems
 from embinit.experiments.definition.settings import GENERATED, SourceSettings, TaskSettings
-from embinit.recipes.recipe import Recipe, named_recipes
+from embinit.recipes.names import named_recipes
+from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 
 

@@ -28,16 +28,20 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.tasks import task_data
 from embinit.errors import closest
 from embinit.models.architecture import Architecture
 from embinit.recipes.fills import FILLS
-from embinit.recipes.recipe import named_recipes
+from embinit.recipes.names import named_recipes
 from embinit.training.options import Training
+from embinit.types import TEXT_TASKS, TaskKind
 
-#: Data sets that are generated, and so need no folder.
-GENERATED = ("captions", "captions-labelled")
-#: How files name the sides of a task, and how prepared tasks do.
+#: Data sets that are generated, and so need no folder, with the kinds of their tasks.
+GENERATED = {
+    "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
+}  # fmt: skip
+#: The names of a task's sides in files, with their names in prepared tasks.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
 #: Fields of Architecture that the prepared task decides and a file cannot set.
 _DECIDED = ("task", "vocabularies", "classes")
@@ -53,10 +57,10 @@ def _as_written(value: Any, check: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _file_or_language(text: str) -> str:
+def _file_or_data_set(text: str) -> str:
     name, colon, _ = text.partition(":")
     accepted = (*known_tasks(), "captions")
-    if colon and name not in accepted:  # a text without a colon is a file
+    if colon and name not in accepted:  # without a colon it is a file
         raise ValueError(f"{text!r} is no DATA SET:LANGUAGE{closest(name, accepted)}")
     return text
 
@@ -66,6 +70,12 @@ def _data_set_and_split(text: str) -> str:
     if not colon or name not in known_tasks():
         raise ValueError(f"{text!r} is no DATA SET:SPLIT{closest(name, known_tasks())}")
     return text
+
+
+def _usual_tokenizer(task: dict[str, Any]) -> str:
+    """Return the tokenizer of a data set, if a file names none."""
+    known = known_tasks().get(task.get("name", ""))
+    return "spacy" if known is None else known.tokenizer
 
 
 def _known_fill(name: str) -> str:
@@ -86,8 +96,8 @@ TaskName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*known_tasks(), *G
 class GloveSettings:
     """`glove = {...}` of a source: the settings of `embinit glove`, and the texts to learn from."""
 
-    #: texts to learn from: `captions:LANGUAGE`, `DATA SET:LANGUAGE` for the training rows of a data set, or your own file
-    texts: tuple[Annotated[StrictStr, AfterValidator(_file_or_language)], ...]
+    #: texts to learn from: files, `captions:LANGUAGE`, or `DATA SET:LANGUAGE` for the training rows of a data set
+    texts: tuple[Annotated[StrictStr, AfterValidator(_file_or_data_set)], ...]
     #: how the texts are split into words: `whitespace`, or `spacy:LANGUAGE`
     tokenizer: StrictStr = "whitespace"
     #: whether words are lower-cased
@@ -132,6 +142,8 @@ class SourceSettings:
     dim: StrictInt | None = None
     #: whether a missing word is composed from its pieces
     compose: StrictBool = True
+    #: whether a missing piece inside a word is composed too
+    continuations: StrictBool = False
 
     @field_validator("dim")
     @classmethod
@@ -148,6 +160,13 @@ class SourceSettings:
         return self
 
 
+def kind_of_data(name: str) -> str:
+    """Return the kind of task of a data set; the user's own files are a translation unless they say otherwise."""
+    if name in GENERATED:
+        return GENERATED[name]
+    return "translation" if name == "files" else task_data(name).task
+
+
 @dataclass(frozen=True, config=_FORBID)
 class TaskSettings:
     """`[tasks.NAME]`: a data set and how it is prepared."""
@@ -156,8 +175,9 @@ class TaskSettings:
     name: StrictStr
     #: languages of a translation, `de-en`; by default the data set's own
     pair: StrictStr | None = None
-    #: `spacy`, `whitespace`, or a sub-word tokenizer's file, folder or hub id; two, with a comma, for two sides
-    tokenizer: StrictStr = "spacy"
+    #: `spacy`, `whitespace`, or a sub-word tokenizer's file, folder or hub id; two, with a comma, for two sides; by
+    #: default `spacy`, and `whitespace` for texts that are split already
+    tokenizer: StrictStr = Field(default_factory=_usual_tokenizer)
     #: whether texts are lower-cased; by default words are and sub-words are not
     lower: StrictBool | None = None
     #: rarer words become `<unk>`; by default the data set's own
@@ -173,8 +193,10 @@ class TaskSettings:
     #: folder, table, or two text files with a comma, beside the TOML or below the folder of data; `hub`; by default the data
     #: set's folder
     path: StrictStr | None = None
-    #: the kind of task, for `files`, the user's own data
-    kind: Literal["translation", "classification"] | None = None
+    #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
+    kind: TaskKind | None = None
+    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    boundary: Literal["line", "blank"] | None = None
     #: a file that the folder must hold (`train.tsv`, also compressed; * stands for any text)
     needs: StrictStr | None = None
     #: name of the official file, shown if the file is missing
@@ -193,7 +215,7 @@ class TaskSettings:
     @field_validator("size")
     @classmethod
     def _generated(cls, size: int | None, info: ValidationInfo) -> int | None:
-        name = info.data.get("name", GENERATED[0])
+        name = info.data.get("name", "captions")
         if size is not None and name not in GENERATED:
             raise ValueError(f"{name} is not generated; use rows = {size} to keep {size} training rows")
         return size
@@ -202,9 +224,17 @@ class TaskSettings:
     @classmethod
     def _own_files(cls, kind: str | None, info: ValidationInfo) -> str | None:
         name = info.data.get("name", "files")
-        if kind is not None and name != "files":
-            raise ValueError(f"the kind of {name} is known; set kind for files only")
+        if kind is not None and name != "files" and not {kind, kind_of_data(name)} <= set(TEXT_TASKS):
+            raise ValueError(f"{name} is known to be a {kind_of_data(name)}; leave kind out")
         return kind
+
+    @field_validator("boundary")
+    @classmethod
+    def _of_text(cls, boundary: str | None, info: ValidationInfo) -> str | None:
+        kind = info.data.get("kind") or kind_of_data(info.data.get("name", "captions-text"))
+        if boundary is not None and kind not in TEXT_TASKS:
+            raise ValueError(f"boundary is for running text, and this is a {kind}")
+        return boundary
 
 
 class SettingsTable(BaseModel):
@@ -213,7 +243,7 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _settings_of(kind: type[Any], omitted: Iterable[str] = ()) -> Any:
+def _settings_of(kind: type[Any], omitted: Iterable[str] = (), base: type[SettingsTable] = SettingsTable) -> Any:
     """Return a table with the fields, types and defaults of a dataclass; each of its keys may be left out."""
     hints = get_type_hints(kind)
     declared: dict[str, Any] = {}
@@ -222,10 +252,15 @@ def _settings_of(kind: type[Any], omitted: Iterable[str] = ()) -> Any:
             hint = hints[item.name]
             default = None if item.default is MISSING or item.name in _WITHOUT_DEFAULT else item.default
             declared[item.name] = (Annotated[hint, Strict(False)] if get_origin(hint) is tuple else hint, default)
-    return create_model(f"{kind.__name__}Settings", __base__=SettingsTable, **declared)
+    return create_model(f"{kind.__name__}Settings", __base__=base, **declared)
 
 
-ModelSettings = _settings_of(Architecture, _DECIDED)
+class _Preset(SettingsTable):
+    #: a named model whose values this table starts from: `gpt2`, `llama`, `bert` or `sinusoidal`
+    preset: str = ""
+
+
+ModelSettings = _settings_of(Architecture, _DECIDED, _Preset)
 TrainingSettings = _settings_of(Training)
 
 

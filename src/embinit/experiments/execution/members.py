@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.experiments.execution.starts import Start
+from embinit.experiments.runs.weights import KeptWeights, WeightFacts
 from embinit.experiments.spec import Spec
 from embinit.models.architecture import Architecture
 from embinit.prepared.folder import Prepared
@@ -81,11 +83,33 @@ def discard_checkpoint(folder: Path) -> bool:
     return discard(folder)
 
 
+def weights_of(outcome: Any, place: int, prepared: Prepared, spec: Spec) -> KeptWeights:
+    """Return a member's weights, and what is needed to use them without its run folder and its prepared task."""
+    settings = prepared.manifest["settings"]
+    tensors = {name: weight[place].detach().cpu().numpy() for name, weight in outcome.stack.weights.items()}
+    facts: WeightFacts = {
+        "architecture": asdict(outcome.stack.architecture),
+        "vocabularies": {side: list(prepared.vocabularies[side].tokens) for side in prepared.sides},
+        "tokenizers": dict(zip(prepared.sides, settings["tokenizers"], strict=True)),
+        "lower": bool(settings["lower"]),
+        "key": spec.key,
+    }
+    return KeptWeights(tensors, facts)
+
+
 def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[list[str]]]:
     """Return each member's translation of a split, as tokens."""
     from embinit.training.evaluation import translations
 
     return translations(outcome.stack, prepared, split, device)
+
+
+def read_text(outcome: Any, prepared: Prepared, split: str, spec: Spec, device: str) -> list[tuple[float, int, int]]:
+    """Return each member's summed loss in nats, number of predictions and of right ones on a split of a running text."""
+    from embinit.training.evaluation import text_sums
+
+    sums = text_sums(outcome.stack, prepared, split, training_of(spec), device).tolist()
+    return [(loss, int(count), int(right)) for loss, count, right in zip(*sums, strict=True)]
 
 
 def answered(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[int]]:

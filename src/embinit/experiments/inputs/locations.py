@@ -16,8 +16,8 @@ from embinit.experiments.inputs.lookup import find, not_found
 from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
-_WORDS = re.compile(r"whitespace|spacy(:\w+)?")
-_GENERATED = ("captions", "captions-labelled")
+_WORDS = re.compile(r"whitespace|characters|bytes|spacy(:\w+)?")
+_GENERATED = ("captions", "captions-labelled", "captions-text")
 
 
 @dataclass(frozen=True)

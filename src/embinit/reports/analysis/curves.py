@@ -15,7 +15,8 @@ from embinit.positions import SINUSOIDAL_RMS
 from embinit.reports import metrics
 from embinit.reports.analysis.published import is_recipe
 from embinit.reports.analysis.rows import Results, finished, grouped, varied_axes
-from embinit.reports.model import Curve, Point, Row, Sweep
+from embinit.reports.model import Curve, Sweep, SweepPoint
+from embinit.reports.scores import TableRow
 from embinit.statistics import pooled
 
 #: The order in which histories are offered; others follow.
@@ -26,13 +27,13 @@ NUMBER = re.compile(r"(\w+)=([0-9.]+(?:[eE][-+]?[0-9]+)?)")
 _KNOWN_RMS = tuple(name for name in ADDED if name != "learned")
 
 
-def curves(block: Block, rows: Sequence[Row], results: Results) -> dict[str, tuple[Curve, ...]]:
+def curves(block: Block, rows: Sequence[TableRow], results: Results) -> dict[str, tuple[Curve, ...]]:
     """Return each history's curves, a row each: the mean over seeds and mean ± σ around it."""
     runs_of = grouped(block)
     done = [finished(runs_of[row.axes], results) for row in rows]
-    found = {name: None for runs in done for result in runs for record in result.history for name in record}
+    recorded = {name: None for runs in done for result in runs for record in result.history for name in record}
     # The scores first, then what is about the embeddings, kind by kind.
-    names = [*(name for name in _FIRST if name in found), *sorted(name for name in found if name not in _FIRST)]
+    names = [*(name for name in _FIRST if name in recorded), *sorted(name for name in recorded if name not in _FIRST)]
     return {
         metrics.history(name): tuple(
             _curve(row, [[record.get(name) for record in result.history] for result in runs], _factor(name))
@@ -47,7 +48,7 @@ def _factor(name: str) -> float:
     return metrics.metric(name, "").factor
 
 
-def _curve(row: Row, histories: list[list[float | None]], factor: float) -> Curve:
+def _curve(row: TableRow, histories: list[list[float | None]], factor: float) -> Curve:
     epochs: list[int] = []
     means: list[float] = []
     lows: list[float | None] = []
@@ -71,7 +72,7 @@ def _deviation(values: list[float]) -> float | None:
     return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def sweep(block: Block, rows: Sequence[Row], results: Results, baseline: str) -> Sweep | None:
+def sweep(block: Block, rows: Sequence[TableRow], results: Results, baseline: str) -> Sweep | None:
     """Return the score against the swept axis; None where the block sweeps nothing, or what is no number.
 
     Where the axis is a recipe, the number is the one that all of them give (`ratio=0.4`), or else the ratio that was
@@ -84,7 +85,7 @@ def sweep(block: Block, rows: Sequence[Row], results: Results, baseline: str) ->
     values = [dict(row.axes).get(block.sweep, "") for row in rows]
     plain = [_float(value) for value in values]
     parameters = [NUMBER.findall(value) for value in values]
-    names = {found[-1][0] if found else "" for found in parameters}
+    names = {numbers[-1][0] if numbers else "" for numbers in parameters}
     if all(x is not None for x in plain):
         axis, xs, lines = block.sweep.rpartition(".")[2], plain, [""] * len(rows)
     elif block.sweep == "task":
@@ -94,7 +95,7 @@ def sweep(block: Block, rows: Sequence[Row], results: Results, baseline: str) ->
         return None
     elif len(names) == 1 and "" not in names:
         axis = names.pop()
-        xs = [float(found[-1][1]) for found in parameters]
+        xs = [float(numbers[-1][1]) for numbers in parameters]
         lines = [NUMBER.sub("", value).strip() for value in values]
     else:
         axis = "ratio"
@@ -104,25 +105,29 @@ def sweep(block: Block, rows: Sequence[Row], results: Results, baseline: str) ->
 
 
 def _sweep(
-    block: Block, rows: Sequence[Row], axis: str, xs: list[float | None], lines: list[str], baseline: str
+    block: Block, rows: Sequence[TableRow], axis: str, xs: list[float | None], lines: list[str], baseline: str
 ) -> Sweep:
-    made: dict[tuple[str, ...], list[Point]] = {}
+    lines_by_words: dict[tuple[str, ...], list[SweepPoint]] = {}
     varied = [name for name in varied_axes(block) if name != block.sweep]
-    there = [one for one in zip(rows, xs, lines, strict=True) if one[0].scores]
+    there = [entry for entry in zip(rows, xs, lines, strict=True) if entry[0].scores]
     # A sweep has many places with few seeds each: σ is that within all of them.
-    for (row, x, line), found in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
+    for (row, x, line), interval in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
         if x is None:
             continue
         others = [metrics.setting(name, value) for name, value in row.axes if name in varied]
         parts = tuple(text for text in (line, *others) if text) or (block.name,)
-        made.setdefault(parts, []).append(Point(**vars(found), x=x, label=row.label))
-    places = [point.x for line in made.values() for point in line]
+        lines_by_words.setdefault(parts, []).append(SweepPoint(**vars(interval), x=x, label=row.label))
+    places = [point.x for line in lines_by_words.values() for point in line]
     return Sweep(
         name=_TITLES.get(axis, axis),
         axis=_AXES.get(axis, axis),
         logarithmic=bool(places) and min(places) > 0 and max(places) / min(places) >= 10,
-        lines={_SEPARATOR.join(parts): tuple(sorted(line, key=lambda point: point.x)) for parts, line in made.items()},
-        looks=_looks(list(made), baseline),
+        lines={
+            metrics.SEPARATOR.join(parts): tuple(sorted(line, key=lambda point: point.x))
+            for parts, line in lines_by_words.items()
+        },
+        words={metrics.SEPARATOR.join(parts): parts for parts in lines_by_words},
+        looks=_looks(list(lines_by_words), baseline),
     )
 
 
@@ -133,7 +138,7 @@ def _looks(lines: list[tuple[str, ...]], baseline: str) -> dict[str, tuple[int, 
     colored = list(dict.fromkeys(parts[most] for parts in lines if parts[most] != baseline))
     rests = list(dict.fromkeys(parts[:most] + parts[most + 1 :] for parts in lines))
     return {
-        _SEPARATOR.join(parts): (
+        metrics.SEPARATOR.join(parts): (
             0 if parts[most] == baseline else 1 + colored.index(parts[most]) % 7,
             rests.index(parts[:most] + parts[most + 1 :]),
         )
@@ -147,12 +152,11 @@ _SIZE = re.compile(r"([0-9.]+)(k?)$")
 def _size(spec: Spec, name: str) -> float | None:
     if spec.task.rows is not None:
         return float(spec.task.rows)
-    found = _SIZE.search(name)
-    number = None if found is None else _float(found[1])
-    return None if found is None or number is None else number * (1000 if found[2] else 1)
+    match = _SIZE.search(name)
+    number = None if match is None else _float(match[1])
+    return None if match is None or number is None else number * (1000 if match[2] else 1)
 
 
-_SEPARATOR = " · "
 _TITLES = {"rows": "the number of training rows", "ratio": "scale", "std": "scale"}
 #: What an axis of ratios says.
 RATIO = "σ of the rows as the model adds them, over the positions' rms"

@@ -1,4 +1,4 @@
-"""What length does to a start: its rows against their baseline on short sentences and on long ones, seed by seed."""
+"""What length does to a start: table rows against their baseline on short sentences and on long ones, seed by seed."""
 
 from __future__ import annotations
 
@@ -8,84 +8,155 @@ from typing import TypeVar
 
 from embinit.format import NONE, fixed, interval, signed
 from embinit.reports import metrics
-from embinit.reports.model import Cell, Metric, Part, Row, ScoreName, Stretched, Table
+from embinit.reports.model import Part, Table, TableCell
+from embinit.reports.scores import LengthBucket, LengthScores, Metric, ScoreName, TableRow
 from embinit.statistics import MeanInterval, pooled
 
-#: From `low` tokens to `high` (None: without end), and how many sentences there are.
-Bounds = tuple[int, int | None, int]
 _Key = TypeVar("_Key")
-#: Every row of every block is looked at, so that what is said of length must be sure.
+#: The level of the interval that must exclude zero: every table row of every block is tested.
 _SURE = 0.999
 
 
 @dataclass(frozen=True)
 class LengthLine:
-    """One row on every stretch of lengths: against its baseline, or as it is where it has none."""
+    """One table row in every bucket: its differences to its baseline, or its own scores if it has none."""
 
     label: str
     series: str
-    #: the row that it is held against; empty where its numbers are its own scores
+    #: the series of the baseline; empty if the points are the row's own scores
     base: str
-    #: stretch by stretch; intervals have the σ within all lines that are held against another
+    #: bucket by bucket; intervals have one σ, pooled over all lines that have a baseline
     points: tuple[MeanInterval | None, ...]
-    #: by how much more it gains on the longest sentences than on the shortest, with a 99.9 % interval
-    grows: MeanInterval | None
+    #: the gain on the longest sentences minus the gain on the shortest, with a 99.9 % interval
+    growth: MeanInterval | None
 
 
 @dataclass(frozen=True)
-class ByLength:
-    """One set's scores by length, a line for each row of a block."""
+class ScoresByLength:
+    """The scores of one split by length, a line for each table row of a block."""
 
     metric: Metric
-    bounds: tuple[Bounds, ...]
+    buckets: tuple[LengthBucket, ...]
     lines: tuple[LengthLine, ...]
 
 
-def by_length(rows: Sequence[Row], split: str) -> tuple[ByLength, ...]:
-    """Return what is known of a block's rows by length, a value for each set that was scored; its own split comes first."""
+@dataclass(frozen=True)
+class LengthEffect:
+    """A table row whose difference to its baseline grows or shrinks with length beyond noise."""
+
+    label: str
+    metric: Metric
+    shortest: LengthBucket
+    longest: LengthBucket
+    #: the differences there
+    short: MeanInterval
+    long: MeanInterval
+    growth: MeanInterval
+
+
+def scores_by_length(rows: Sequence[TableRow], split: str) -> tuple[ScoresByLength, ...]:
+    """Return the scores of a block's rows by length, one value for each split that was scored; its own split comes first."""
     names = dict.fromkeys(name for row in rows for name in row.lengths)
     own = [name for name in names if name.split == split]
-    return tuple(_of(rows, name) for name in dict.fromkeys([*own, *names]))
+    return tuple(_of_score(rows, name) for name in dict.fromkeys([*own, *names]))
 
 
-def _of(rows: Sequence[Row], name: ScoreName) -> ByLength:
+def length_effects(rows: Sequence[TableRow], split: str) -> tuple[LengthEffect, ...]:
+    """Return the rows whose distance to their baseline depends on length, by a 99.9 % interval."""
+    effects = []
+    for table in scores_by_length(rows, split):
+        for line in table.lines:
+            short, long, growth = line.points[0], line.points[-1], line.growth
+            if short is None or long is None or growth is None or growth.bounds is None:
+                continue
+            low, high = growth.bounds
+            if low > 0 or high < 0:
+                effects.append(
+                    LengthEffect(line.label, table.metric, table.buckets[0], table.buckets[-1], short, long, growth)
+                )
+    return tuple(effects)
+
+
+def length_note(rows: Sequence[TableRow], split: str) -> str:
+    """Return the effects of length in a sentence; empty if there is none."""
+    texts = []
+    for effect in length_effects(rows, split):
+        metric = effect.metric
+        ends = [
+            f"{signed(point.mean, metric.digits)} {metric.unit} at {bucket} tokens"
+            for point, bucket in ((effect.short, effect.shortest), (effect.long, effect.longest))
+        ]
+        texts.append(f"{effect.label} on {metric.split} {', '.join(ends)}")
+    return f"Length matters: {'; '.join(texts)}." if texts else ""
+
+
+def length_tables(part: Part) -> list[Table]:
+    """Return a block's scores by length, a table for each split."""
+    tables = []
+    for scores in scores_by_length(part.rows, part.metric.split):
+        rows = tuple(
+            (TableCell(line.label), *(TableCell(_point_text(line, point, scores.metric)) for point in line.points))
+            for line in scores.lines
+        )
+        bases = dict.fromkeys(line.base for line in scores.lines if line.base)
+        counts = ", ".join(f"{bucket.sentences:,}" for bucket in scores.buckets)
+        paired = (
+            f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, that within all of these"
+            if bases
+            else ""
+        )
+        what = f"{scores.metric.label} on {scores.metric.split} by the number of tokens that the model reads"
+        tables.append(Table(f"{what} ({counts} sentences){paired}", ("tokens", *map(str, scores.buckets)), rows))
+    return tables
+
+
+def _point_text(line: LengthLine, point: MeanInterval | None, metric: Metric) -> str:
+    if point is None:
+        return NONE
+    if not line.base:
+        return fixed(point.mean, metric.digits)
+    spread = f" {interval(point.low, point.high, metric.digits, sign=True)}" if point.low is not None else ""
+    return f"{signed(point.mean, metric.digits)}{spread}"
+
+
+def _of_score(rows: Sequence[TableRow], name: ScoreName) -> ScoresByLength:
     there = [row for row in rows if name in row.lengths]
-    bounds = tuple(dict.fromkeys(_bounds(one) for row in there for one in row.lengths[name]))
+    buckets = tuple(dict.fromkeys(entry.bucket for row in there for entry in row.lengths[name]))
     bases = {row.setting: row for row in reversed(there) if row.baseline}
-    held = [(row, base) for row in there if (base := bases.get(row.setting)) is not None and not row.baseline]
-    gains = {row.label: _gains(row.lengths[name], base.lengths[name]) for row, base in held}
-    points = _pooled({(label, at): list(by.values()) for label, found in gains.items() for at, by in found.items()})
-    grown = {label: _grown(found, bounds) for label, found in gains.items()}
-    grows = _pooled({label: found for label, found in grown.items() if found}, _SURE)
+    paired = [(row, base) for row in there if (base := bases.get(row.setting)) is not None and not row.baseline]
+    gains = {row.label: _gains(row.lengths[name], base.lengths[name]) for row, base in paired}
+    points = _pooled(
+        {(label, at): list(by.values()) for label, by_bucket in gains.items() for at, by in by_bucket.items()}
+    )
+    growths = {label: _growth(by_bucket, buckets) for label, by_bucket in gains.items()}
+    growth = _pooled({label: values for label, values in growths.items() if values}, _SURE)
     lines = []
     for row in there:
         if row.label in gains:
-            told = tuple(points.get((row.label, at)) for at in bounds)
-            lines.append(LengthLine(row.label, row.series, bases[row.setting].series, told, grows.get(row.label)))
+            differences = tuple(points.get((row.label, at)) for at in buckets)
+            lines.append(
+                LengthLine(row.label, row.series, bases[row.setting].series, differences, growth.get(row.label))
+            )
         else:
-            scores = {_bounds(one): list(one.scores.values()) for one in row.lengths[name]}
-            alone = tuple(_mean(scores.get(at, [])) for at in bounds)
+            scores = {entry.bucket: list(entry.scores.values()) for entry in row.lengths[name]}
+            alone = tuple(_mean(scores.get(at, [])) for at in buckets)
             lines.append(LengthLine(row.label, row.series, "", alone, None))
-    return ByLength(metrics.metric(name.score, name.split), bounds, tuple(lines))
+    return ScoresByLength(metrics.metric(name.score, name.split), buckets, tuple(lines))
 
 
-def _bounds(one: Stretched) -> Bounds:
-    return one.low, one.high, one.sentences
-
-
-def _gains(row: Sequence[Stretched], base: Sequence[Stretched]) -> dict[Bounds, dict[str, float]]:
-    """Return by which scores a row lies above its baseline: stretch -> seed, of those that both have."""
-    known = {_bounds(one): one.scores for one in base}
-    made = {
-        _bounds(one): {seed: score - known[_bounds(one)][seed] for seed, score in one.scores.items()
-                       if seed in known.get(_bounds(one), {})}
-        for one in row
+def _gains(row: Sequence[LengthScores], base: Sequence[LengthScores]) -> dict[LengthBucket, dict[str, float]]:
+    """Return bucket -> seed -> the row's score minus the baseline's, for the seeds that both have."""
+    known = {entry.bucket: entry.scores for entry in base}
+    differences = {
+        entry.bucket: {seed: score - known[entry.bucket][seed] for seed, score in entry.scores.items()
+                     if seed in known.get(entry.bucket, {})}
+        for entry in row
     }  # fmt: skip
-    return {at: found for at, found in made.items() if found}
+    return {bucket: gains for bucket, gains in differences.items() if gains}
 
 
-def _grown(gains: Mapping[Bounds, Mapping[str, float]], bounds: Sequence[Bounds]) -> list[float]:
-    short, long = gains.get(bounds[0], {}), gains.get(bounds[-1], {})
+def _growth(gains: Mapping[LengthBucket, Mapping[str, float]], buckets: Sequence[LengthBucket]) -> list[float]:
+    short, long = gains.get(buckets[0], {}), gains.get(buckets[-1], {})
     return [gain - short[seed] for seed, gain in long.items() if seed in short]
 
 
@@ -97,56 +168,3 @@ def _mean(scores: Sequence[float]) -> MeanInterval | None:
     if not scores:
         return None
     return MeanInterval(mean=sum(scores) / len(scores), std=None, n=len(scores), low=None, high=None, method="")
-
-
-def named(bounds: Bounds) -> str:
-    """Return a stretch in words: `up to 7`, `8 to 11`, `48 and more`."""
-    low, high, _ = bounds
-    if high is None:
-        return f"{low} and more"
-    return f"{low} to {high}" if low else f"up to {high}"
-
-
-def length_tables(part: Part) -> list[Table]:
-    """Return a block's scores by length, a table for each set."""
-    made = []
-    for one in by_length(part.rows, part.metric.split):
-        rows = tuple(
-            (Cell(line.label), *(Cell(_told(line, point, one.metric)) for point in line.points)) for line in one.lines
-        )
-        bases = dict.fromkeys(line.base for line in one.lines if line.base)
-        counts = ", ".join(f"{sentences:,}" for _, _, sentences in one.bounds)
-        held = (
-            f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, that within all of these"
-            if bases
-            else ""
-        )
-        what = f"{one.metric.label} on {one.metric.split} by the number of tokens that the model reads"
-        made.append(Table(f"{what} ({counts} sentences){held}", ("tokens", *map(named, one.bounds)), rows))
-    return made
-
-
-def _told(line: LengthLine, point: MeanInterval | None, metric: Metric) -> str:
-    if point is None:
-        return NONE
-    if not line.base:
-        return fixed(point.mean, metric.digits)
-    spread = f" {interval(point.low, point.high, metric.digits, sign=True)}" if point.low is not None else ""
-    return f"{signed(point.mean, metric.digits)}{spread}"
-
-
-def length_note(rows: Sequence[Row], split: str) -> str:
-    """Return the rows whose distance to their baseline surely grows or shrinks with length; empty where none's does."""
-    said = []
-    for one in by_length(rows, split):
-        for line in one.lines:
-            first, last, grows = line.points[0], line.points[-1], line.grows
-            if grows is None or first is None or last is None or grows.low is None or grows.high is None:
-                continue
-            if grows.low > 0 or grows.high < 0:
-                ends = [
-                    f"{signed(point.mean, one.metric.digits)} {one.metric.unit} at {named(at)} tokens"
-                    for point, at in ((first, one.bounds[0]), (last, one.bounds[-1]))
-                ]
-                said.append(f"{line.label} on {one.metric.split} {', '.join(ends)}")
-    return f"length matters: {'; '.join(said)}" if said else ""

@@ -9,29 +9,30 @@ from embinit.experiments.runs.result import MatrixFacts, Result
 from embinit.reports.analysis import published
 from embinit.reports.analysis.curves import ratio
 from embinit.reports.analysis.rows import Results, finished, grouped
-from embinit.reports.model import Row, Shape
+from embinit.reports.model import MatrixSummary
+from embinit.reports.scores import TableRow
 
 #: The sides that Tables 2 and 8 are about.
 _ENCODERS = ("source", "text")
 
 
-def shapes(block: Block, rows: Sequence[Row], results: Results) -> tuple[Shape, ...]:
+def shapes(block: Block, rows: Sequence[TableRow], results: Results) -> tuple[MatrixSummary, ...]:
     """Return each series' matrices, side by side, from its lowest seed that is there; a sweep's at every place of it."""
-    made: dict[tuple[str, str], Shape] = {}
+    summaries: dict[tuple[str, str], MatrixSummary] = {}
     runs_of = grouped(block)
     for row in rows:
         for result in finished(runs_of[row.axes], results)[:1]:
             for side, matrix in result.matrices.items():
-                made.setdefault(
+                summaries.setdefault(
                     (row.label if block.sweep else row.series, side), _shape(block, row, result, side, matrix)
                 )
-    return tuple(made.values())
+    return tuple(summaries.values())
 
 
-def _shape(block: Block, row: Row, result: Result, side: str, matrix: MatrixFacts) -> Shape:
+def _shape(block: Block, row: TableRow, result: Result, side: str, matrix: MatrixFacts) -> MatrixSummary:
     histogram = matrix.get("histogram") or {"counts": (), "edges": ()}
     coverage = matrix.get("coverage")
-    return Shape(
+    return MatrixSummary(
         series=row.series,
         label=row.series if row.setting and not block.sweep else row.label,
         side=side,

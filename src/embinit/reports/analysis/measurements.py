@@ -12,19 +12,29 @@ from embinit.diagnosis.verdict import Verdict, verdict
 from embinit.diagnosis.wording import fraction
 from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.measured import AnalogyRow, DistributionRow, Measured, MeasuredMatrix, VerdictRow
-from embinit.format import NONE, compact, fixed, listed, plural, share, signed
+from embinit.format import NONE, compact, fixed, share, signed
 from embinit.reports import metrics
 from embinit.reports.analysis import published
 from embinit.reports.analysis.answers import missing_blocks
 from embinit.reports.analysis.provenance import commands
-from embinit.reports.model import Cell, Cost, Part, Summary, Table
+from embinit.reports.model import ExperimentCost, Part, Summary, Table, TableCell
+from embinit.reports.sentences import answer
+from embinit.reports.verdicts import (
+    AdviceCounts,
+    AnalogiesKept,
+    BlockVerdict,
+    InBlock,
+    MatrixAdvice,
+    MatrixAgreement,
+    NothingYet,
+    NotRun,
+    ReportVerdict,
+)
 
 #: The sides that Tables 2, 6 and 8 are about.
 _ENCODERS = ("source", "text")
 #: A number agrees with a printed one within this share of it, or within its rounding.
 _SHARE = 0.03
-#: Why a block that could be measured has nothing.
-NOT_YET = "not measured yet"
 #: What `verdict_cells` fills.
 VERDICT_HEADER = (
     "matrix",
@@ -50,24 +60,24 @@ def summarize_measured(
     rows = {block["name"]: block["rows"] for block in (measured["blocks"] if measured is not None else [])}
     parts = tuple(_part(block, experiment.kind, rows.get(block.name, [])) for block in experiment.blocks)
     file = file or f"experiments/{experiment.name}.toml"
-    told = [part for part in parts if part.measured is not None] or list(parts)
-    answers = [part.answer if len(told) == 1 else f"{part.name}: {part.answer}" for part in told]
-    if experiment.kind == "verdict" and len(told) > 1 and rows:
-        answers = [_counted(rows.values())]
-    elif experiment.kind == "distribution" and len(told) > 1 and rows:
-        answers = [_agreement([_agreeing(block, rows.get(block.name, [])) for block in experiment.blocks])]
+    shown = [part for part in parts if part.measured is not None] or list(parts)
+    verdicts: tuple[ReportVerdict, ...] = shown[0].answer.verdicts if len(shown) == 1 else _in_blocks(shown)
+    if experiment.kind == "verdict" and len(shown) > 1 and rows:
+        verdicts = (_advice_counts(rows.values()),)
+    elif experiment.kind == "distribution" and len(shown) > 1 and rows:
+        verdicts = (_agreement([_agreeing(block, rows.get(block.name, [])) for block in experiment.blocks]),)
     return Summary(
         name=experiment.name,
         title=experiment.title,
         question=experiment.question,
         baseline=experiment.baseline,
-        answer="; ".join(answers),
+        answer=answer(verdicts),
         caveats=tuple(missing_blocks(parts)),
         notes=tuple(experiment.notes),
         recipes={},
         colors={},
         parts=parts,
-        cost=Cost(0, 0, 0.0, {}, experiment.cost, (), {}, (), ""),
+        cost=ExperimentCost(0, 0, 0.0, {}, experiment.cost, (), {}, (), ""),
         commands=commands(file, options),
         file=file,
     )
@@ -76,22 +86,23 @@ def summarize_measured(
 def _part(block: Block, kind: str, rows: Sequence[Any]) -> Part:
     measured = None
     missing = block.missing if not rows else ""
-    answer = f"not run: {missing}" if missing else "nothing has been measured yet"
+    verdict: BlockVerdict = NotRun(missing) if missing else NothingYet("measurements")
     if rows:
         if kind == "distribution":
-            measured, answer = _distributions(block, rows)
+            measured, verdict = _distributions(block, rows)
         elif kind == "verdict":
-            measured, answer = _verdicts(rows)
+            measured, verdict = _advice(rows)
         else:
-            measured, answer = _analogies(rows)
+            measured, verdict = _analogies(rows)
     return Part(
         name=block.name,
         task=", ".join(dict.fromkeys(planned.spec.task.name for planned in block.runs)),
         metric=metrics.metric(kind, ""),
-        missing=missing or ("" if rows else NOT_YET),
+        missing=missing or ("" if rows else "it has not been measured yet"),
+        pending=not rows and not block.missing,
         paper=block.paper,
         rows=(),
-        answer=answer,
+        answer=answer([verdict]),
         notes=(),
         curves={},
         sweep=None,
@@ -104,7 +115,17 @@ def _part(block: Block, kind: str, rows: Sequence[Any]) -> Part:
     )
 
 
-def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table, str]:
+def _in_blocks(parts: Sequence[Part]) -> tuple[InBlock, ...]:
+    """Return the verdicts of several blocks, each with its block."""
+    return tuple(
+        InBlock(part.name, verdict)
+        for part in parts
+        for verdict in part.answer.verdicts
+        if not isinstance(verdict, InBlock)
+    )
+
+
+def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table, MatrixAgreement]:
     header = (
         "matrix",
         "rows × dim",
@@ -123,32 +144,29 @@ def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table
 
 def _matrices(block: Block, rows: Sequence[DistributionRow]) -> list[tuple[str, MeasuredMatrix, dict[str, Any] | None]]:
     """Return each matrix of a block: its name, its numbers, and what the paper prints for it."""
-    made = []
+    matrices = []
     for row in rows:
         axes = tuple(row["axes"].items())
-        label = " · ".join(metrics.setting(axis, value) for axis, value in axes)
+        label = metrics.SEPARATOR.join(metrics.setting(axis, value) for axis, value in axes)
         sides = row["sides"].items() if "sides" in row else [("positions", row["positions"])]
         for side, fact in sides:
             printed = _printed(block.paper, published.recipe_of(axes), side)
-            made.append((f"{label}, {side}" if label else side, fact, printed))
-    return made
+            matrices.append((f"{label}, {side}" if label else side, fact, printed))
+    return matrices
 
 
 def _agreeing(block: Block, rows: Sequence[DistributionRow]) -> tuple[int, int, int]:
     """Return how many matrices have the paper's σ, how many it prints, and how many there are."""
-    found = _matrices(block, rows)
-    known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in found if printed is not None]
-    return sum(known), len(known), len(found)
+    matrices = _matrices(block, rows)
+    known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in matrices if printed is not None]
+    return sum(known), len(known), len(matrices)
 
 
-def _agreement(counts: Sequence[tuple[int, int, int]]) -> str:
-    agree, known, there = (sum(column) for column in zip(*counts, strict=True))
-    if not known:
-        return f"{plural(there, 'matrix', 'matrices')} measured"
-    return f"σ agrees with the paper's, to 3 % or as printed, in {agree} of {plural(known, 'matrix', 'matrices')}"
+def _agreement(counts: Sequence[tuple[int, int, int]]) -> MatrixAgreement:
+    return MatrixAgreement(*(sum(column) for column in zip(*counts, strict=True)))
 
 
-def _distribution(name: str, fact: MeasuredMatrix, printed: dict[str, Any] | None) -> tuple[Cell, ...]:
+def _distribution(name: str, fact: MeasuredMatrix, printed: dict[str, Any] | None) -> tuple[TableCell, ...]:
     scaled, coverage = fact.get("scaled") or {}, fact.get("coverage")
     theirs = [NONE] * 2
     if printed is not None:
@@ -161,7 +179,7 @@ def _distribution(name: str, fact: MeasuredMatrix, printed: dict[str, Any] | Non
         share(coverage["types"] if coverage else None),
         *theirs,
     ]
-    return tuple(Cell(text) for text in texts)
+    return tuple(TableCell(text) for text in texts)
 
 
 def _printed(called: Sequence[str], recipe: str, side: str) -> dict[str, Any] | None:
@@ -176,7 +194,7 @@ def _agrees(ours: float, printed: float) -> bool:
     return abs(ours - printed) <= max(_SHARE * abs(printed), 0.5 * 0.1**decimals)
 
 
-def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, str]:
+def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, AnalogiesKept]:
     header = ("embedding", "right", "of", "accuracy, %", "paper, %", "ours − paper")
     lines = []
     for row in rows:
@@ -191,28 +209,24 @@ def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, str]:
             fixed(row["paper"], 1),
             signed(ours - row["paper"], 1),
         )
-        lines.append(tuple(Cell(text) for text in texts))
-    with_positions = [row for row in rows if "positions" in row["name"]]
-    said = [f"{row['name']} {fixed(100 * row['accuracy'], 1)} %" for row in with_positions]
-    caption = "Word analogies; ± is σ over draws of the positions"
-    return Table(
-        caption, header, tuple(lines)
-    ), f"analogies that stay right once positions are added: {', '.join(said)}"
+        lines.append(tuple(TableCell(text) for text in texts))
+    kept = tuple((row["name"], row["accuracy"]) for row in rows if "positions" in row["name"])
+    return Table("Word analogies; ± is σ over draws of the positions", header, tuple(lines)), AnalogiesKept(kept)
 
 
-def _verdicts(rows: Sequence[VerdictRow]) -> tuple[Table, str]:
+def _advice(rows: Sequence[VerdictRow]) -> tuple[Table, MatrixAdvice]:
     """Return what is advised by the lines that the verdict draws now, from the numbers that were measured."""
-    lines, said = [], []
+    lines, advised = [], []
     for row in rows:
         basis = basis_of(row["basis"])
         opinion = verdict(basis)
         lines.append(verdict_cells(row["side"], row["source"], basis, opinion))
-        said.append(f"{row['source']} ({row['side']}): {opinion.summary}")
+        advised.append((row["source"], row["side"], opinion.summary))
     caption = "Ratio: scaled σ over the positions' rms; positions told: by a linear read-out, chance is 5 %"
-    return Table(caption, VERDICT_HEADER, tuple(lines), words=2), ", ".join(said)
+    return Table(caption, VERDICT_HEADER, tuple(lines), words=2), MatrixAdvice(tuple(advised))
 
 
-def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tuple[Cell, ...]:
+def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tuple[TableCell, ...]:
     """Return a matrix, the numbers that its verdict rests on and what it says, as a line of a table."""
     absorbed = basis.absorbed
     texts = (
@@ -224,17 +238,16 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
         share(None if absorbed is None else absorbed.neighbours_kept),
         share(basis.coverage[0]),
         fixed(basis.shape.mean_cosine, 2),
-        ", ".join(one.name for one in opinion.findings if one.severity == "harm") or NONE,
+        ", ".join(finding.name for finding in opinion.findings if finding.severity == "harm") or NONE,
         opinion.advice,
         opinion.recipe,
         "full" if opinion.rate == 1 else fraction(opinion.rate),
         opinion.at_full_rate or NONE,
     )
-    return tuple(Cell(text) for text in texts)
+    return tuple(TableCell(text) for text in texts)
 
 
-def _counted(blocks: Iterable[Sequence[VerdictRow]]) -> str:
-    """Return how often each advice was given."""
-    given = Counter(verdict(basis_of(row["basis"])).summary for rows in blocks for row in rows)
-    advised = listed([f"{advice!r} for {count}" for advice, count in given.most_common()])
-    return f"of {plural(sum(given.values()), 'matrix', 'matrices')} it advises {advised}"
+def _advice_counts(blocks: Iterable[Sequence[VerdictRow]]) -> AdviceCounts:
+    """Return how often each advice is given."""
+    counts = Counter(verdict(basis_of(row["basis"])).summary for rows in blocks for row in rows)
+    return AdviceCounts(tuple(counts.most_common()))

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from embinit.experiments.spec import Spec
-from embinit.reports.model import Beside
+from embinit.reports.scores import PaperScore
 from embinit.statistics import MeanInterval
 
 #: Tables 1 and 7 are one: the second adds a row to blocks of the first. Figure 1 is drawn from runs like Table 1's.
@@ -89,8 +89,8 @@ def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
     table, task, embedding = called(paper)
     recipe = "pretrained" if recipe == "pretrained_shuffled" else recipe
     if table == "6":
-        found = [row for row in tables()["table6"] if row["name"] == recipe and not row["scaled"]]
-        return found[0] if found else None
+        matches = [row for row in tables()["table6"] if row["name"] == recipe and not row["scaled"]]
+        return matches[0] if matches else None
     for number in _DISTRIBUTIONS:
         for block in tables()[f"table{number}"]:
             if block["task"] == task and block["embedding"] == embedding and recipe in block["rows"]:
@@ -100,8 +100,8 @@ def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
 
 def spread(paper: Sequence[str], recipe: str) -> float | None:
     """Return the σ that the paper prints for the encoder's matrix."""
-    found = distribution(paper, recipe)
-    return None if found is None else float(found["std"])
+    numbers = distribution(paper, recipe)
+    return None if numbers is None else float(numbers["std"])
 
 
 def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
@@ -115,7 +115,7 @@ def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
     return score != "bleu" or any(name in spec.task.tokenizer.lower() for name in names)
 
 
-def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool = True) -> Beside | None:
+def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool = True) -> PaperScore | None:
     """Return the paper's number beside ours: within noise means that our interval reaches its mean ± σ.
 
     Where it is not the `same` kind of number, there is no difference to speak of.
@@ -126,7 +126,7 @@ def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool
     within = None
     if same and ours is not None and ours.low is not None and ours.high is not None:
         within = ours.low <= mean + std and mean - std <= ours.high
-    return Beside(
+    return PaperScore(
         table=printed["table"],
         mean=mean,
         std=std,

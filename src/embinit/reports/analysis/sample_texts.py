@@ -6,20 +6,24 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from embinit.experiments.execution.scoring import text_of
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.spec import Spec
-from embinit.prepared.folder import Prepared, open_prepared
-from embinit.reports.analysis.samples import Known, Texts
-from embinit.text.markers import scheme_of
+from embinit.reports.analysis.samples import SplitTexts, Texts
+
+if TYPE_CHECKING:
+    from embinit.prepared.folder import Prepared
 
 
 @cache
 def prepared_with(data: str, folder: Path) -> Prepared | None:
     """Return the prepared task with this fingerprint, if it lies in this folder."""
-    for path in sorted(folder.iterdir()) if data and folder.is_dir() else []:
-        if (path / "manifest.json").is_file() and fingerprint(path) == data:
+    if not data or not folder.is_dir():
+        return None
+    from embinit.prepared.folder import is_intact, open_prepared
+
+    for path in sorted(folder.iterdir()):
+        if (path / "manifest.json").is_file() and is_intact(path, data):
             return open_prepared(path)
     return None
 
@@ -27,9 +31,9 @@ def prepared_with(data: str, folder: Path) -> Prepared | None:
 def texts_in(folder: Path) -> Texts:
     """Return what gives a run's sentences, if the task that it was trained on lies in this folder."""
 
-    def texts(spec: Spec, split: str) -> Known | None:
-        found = prepared_with(spec.task.data, folder)
-        return None if found is None or split not in found.splits else _known(found, split)
+    def texts(spec: Spec, split: str) -> SplitTexts | None:
+        prepared = prepared_with(spec.task.data, folder)
+        return None if prepared is None or split not in prepared.splits else _known(prepared, split)
 
     return texts
 
@@ -41,13 +45,16 @@ def data_notes(specs: Iterable[Spec], folder: Path) -> list[str]:
     return [f"{task.path.name}: {note}" for task in own for note in task.manifest["notes"]]
 
 
-def _known(prepared: Prepared, split: str) -> Known:
+def _known(prepared: Prepared, split: str) -> SplitTexts:
+    from embinit.experiments.execution.scoring import text_of
+    from embinit.text.markers import scheme_of
+
     first, last = prepared.sides[0], prepared.sides[-1]
     scheme, target = (scheme_of(prepared.vocabularies[side].tokens) for side in (first, last))
     packed, tokens = prepared.packed(split, first), prepared.vocabularies[first].tokens
     sources = [text_of([tokens[i] for i in packed[row]], scheme) for row in range(len(packed))]
     if prepared.task == "translation":
         references = [text_of(words, target) for words in prepared.reference_tokens(split)]
-        return Known(sources, references, lambda said: text_of(re.split(" +", said), target))
+        return SplitTexts(sources, references, lambda text: text_of(re.split(" +", text), target))
     names = prepared.manifest["labels"]
-    return Known(sources, [str(names[label]) for label in prepared.labels(split)])
+    return SplitTexts(sources, [str(names[label]) for label in prepared.labels(split)])

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from embinit.experiments.experiment import Block
 from embinit.experiments.spec import Spec
 from embinit.reports.analysis.rows import Results, finished, grouped
-from embinit.reports.model import Example, Row
+from embinit.reports.model import Example
+from embinit.reports.scores import TableRow
 
 
-def _as_it_is(said: str) -> str:
-    return said
+def _as_it_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)
-class Known:
+class SplitTexts:
     """The sentences of a split: sources, references, and how outputs are made readable (pieces put together)."""
 
     sources: Sequence[str]
@@ -25,7 +26,7 @@ class Known:
 
 
 #: Gives what is known of a run's split; None where it is not at hand.
-Texts = Callable[[Spec, str], Known | None]
+Texts = Callable[[Spec, str], SplitTexts | None]
 
 _SHOWN = 5
 #: Rows that fit side by side.
@@ -36,7 +37,7 @@ def no_texts(spec: Spec, split: str) -> None:
     """Return nothing: where the data set is not at hand, examples have outputs alone."""
 
 
-def examples(block: Block, rows: Sequence[Row], results: Results, texts: Texts = no_texts) -> tuple[Example, ...]:
+def examples(block: Block, rows: Sequence[TableRow], results: Results, texts: Texts = no_texts) -> tuple[Example, ...]:
     """Return a few sentences, evenly spaced among those that not all models put the same way; none are picked by hand.
 
     Each row of the first setting shows its lowest seed. Labels without their text tell nothing, so a classification needs
@@ -58,7 +59,7 @@ def examples(block: Block, rows: Sequence[Row], results: Results, texts: Texts =
     known = texts(spec, block.split)
     if known is None and len(spec.sides) == 1:
         return ()
-    known = known or Known((), ())
+    known = known or SplitTexts((), ())
     count = min(len(lines) for lines in outputs.values())
     differ = [i for i in range(count) if len({lines[i] for lines in outputs.values()}) > 1]
     return tuple(

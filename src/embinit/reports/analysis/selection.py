@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embinit.experiments.experiment import Baseline
-from embinit.format import listed, plural
 from embinit.reports.analysis.rows import decide
-from embinit.reports.analysis.several import over, versus
-from embinit.reports.model import Choice, Part, Row
-
-_VERDICTS = {"better": "is better than", "worse": "is worse than", "": "is not better beyond noise than"}
+from embinit.reports.model import Part
+from embinit.reports.scores import Choice, TableRow
+from embinit.reports.sentences import answer
+from embinit.reports.verdicts import AwaitedChoices, JudgedChoices, NamedStart
 
 
 def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
@@ -25,48 +24,50 @@ def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
     chosen = []
     for part in parts:
         if part.chooses_for:
-            held = by_name[part.chooses_for]
+            target = by_name[part.chooses_for]
             best = _best(part)
             if best is not None:
-                chosen.append(_choice(part, best, held))
+                chosen.append(_choice(part, best, target))
     named = [_named(part, row) for part in parts for row in part.rows if part.candidate and row.axes == part.candidate]
     return (*_decided(chosen), *_decided(named))
 
 
-def _decided(made: Sequence[Choice]) -> list[Choice]:
-    decided = iter(decide([(one.metric, found) for one in made for found in one.differences]))
-    return [replace(one, differences=tuple(next(decided) for _ in one.differences)) for one in made]
+def _decided(choices: Sequence[Choice]) -> list[Choice]:
+    decided = iter(decide([(choice.metric, difference) for choice in choices for difference in choice.differences]))
+    return [replace(choice, differences=tuple(next(decided) for _ in choice.differences)) for choice in choices]
 
 
-def _candidates(part: Part) -> list[Row]:
+def _candidates(part: Part) -> list[TableRow]:
     return [row for row in part.rows if not row.baseline]
 
 
-def _best(part: Part) -> Row | None:
+def _best(part: Part) -> TableRow | None:
     there = [(row, row.statistic.mean) for row in _candidates(part) if row.statistic is not None and not row.unscored]
     sign = 1 if part.metric.higher else -1
-    return max(there, key=lambda one: sign * one[1])[0] if there else None
+    return max(there, key=lambda pair: sign * pair[1])[0] if there else None
 
 
-def _choice(part: Part, best: Row, held: Part) -> Choice:
+def _choice(part: Part, best: TableRow, target: Part) -> Choice:
     assert best.statistic is not None
-    row = next((row for row in held.rows if row.axes == best.axes), None)
+    row = next((row for row in target.rows if row.axes == best.axes), None)
     # Seeds that chose it tell nothing new of it.
     judged = row is not None and not best.scores.keys() & row.scores.keys()
     return Choice(
-        block=held.name,
-        metric=held.metric,
+        block=target.name,
+        metric=target.metric,
         label=best.label,
         seeds=tuple(sorted(best.scores, key=int)),
         there=best.statistic,
-        complete=all(len(one.scores) + one.unscored == one.planned for one in _candidates(part)),
+        complete=all(
+            len(candidate.scores) + candidate.unscored == candidate.planned for candidate in _candidates(part)
+        ),
         held_out=row.statistic if row is not None and judged else None,
         differences=row.differences if row is not None and judged else (),
         lacking=row.lacking if row is not None else (),
     )
 
 
-def _named(part: Part, row: Row) -> Choice:
+def _named(part: Part, row: TableRow) -> Choice:
     return Choice(
         block=part.name,
         metric=part.metric,
@@ -80,48 +81,30 @@ def _named(part: Part, row: Row) -> Choice:
     )
 
 
-def choice_answer(made: Sequence[Choice], baselines: Sequence[Baseline]) -> str:
-    """Return how many of the chosen starts are better than all of their baselines on held-out seeds; empty for none.
+def choice_verdicts(
+    choices: Sequence[Choice], baselines: Sequence[Baseline]
+) -> tuple[JudgedChoices | AwaitedChoices, ...]:
+    """Return what becomes of the starts that were chosen on other seeds, then of those that were named beforehand.
 
-    Where none has been judged there, it says what was chosen from all that was to choose from. Those that were named
-    beforehand come second.
+    Chosen starts that are not judged yet are given only if all candidates were run.
     """
-    chosen, named = ([one for one in made if one.named == way] for way in (False, True))
-    said = _outcome(chosen, "chosen on other seeds", versus(baselines))
-    if not said:
-        waiting = [f"{one.label} for {one.block}" for one in chosen if one.complete]
-        said = f"not judged on other seeds yet: {listed(waiting)}" if waiting else ""
-    known = any(one.differences for one in chosen)
-    return "; ".join(filter(None, (said, _outcome(named, "named beforehand", "these" if known else versus(baselines)))))
+    chosen, named = ([choice for choice in choices if choice.named == way] for way in (False, True))
+    judged = [tuple(choice for choice in group if choice.differences) for group in (chosen, named)]
+    verdicts: list[JudgedChoices | AwaitedChoices] = []
+    waiting = tuple(choice for choice in chosen if choice.complete)
+    if judged[0]:
+        verdicts.append(JudgedChoices(judged[0], tuple(baselines)))
+    elif waiting:
+        verdicts.append(AwaitedChoices(waiting))
+    if judged[1]:
+        verdicts.append(JudgedChoices(judged[1], tuple(baselines), second=bool(judged[0])))
+    return tuple(verdicts)
 
 
-def with_named(parts: Sequence[Part], made: Sequence[Choice]) -> tuple[Part, ...]:
-    """Return blocks whose answers begin with what was named there, which is not corrected for all that ran beside it."""
-    said = {
-        one.block: f"{one.label}, named beforehand, {_VERDICTS[one.verdict]} all of its baselines; corrected for all runs"
-        for one in made
-        if one.named and one.differences
-    }
+def with_named(parts: Sequence[Part], choices: Sequence[Choice]) -> tuple[Part, ...]:
+    """Return blocks whose answers begin with the start that was named there, which is corrected by itself."""
+    named = {choice.block: NamedStart(choice) for choice in choices if choice.named and choice.differences}
     return tuple(
-        replace(part, answer=f"{said[part.name]}, {part.answer}") if part.name in said else part for part in parts
+        replace(part, answer=answer([named[part.name], *part.answer.verdicts])) if part.name in named else part
+        for part in parts
     )
-
-
-def _outcome(made: Sequence[Choice], how: str, whom: str) -> str:
-    """Return which of the starts that have been judged are better than their baselines; empty where none has been."""
-    judged = [one for one in made if one.differences]
-    if not judged:
-        return ""
-    if len(judged) == 1:
-        (one,) = judged
-        return (
-            f"{one.label}, {how} for {one.block}, {_VERDICTS[one.verdict]} {whom}: {over(one.differences, one.metric)}"
-        )
-    where: dict[str, list[str]] = {}
-    for one in judged:
-        if one.verdict == "better":
-            where.setdefault(one.label, []).append(one.block)
-    count = sum(map(len, where.values()))
-    first = f"of {plural(len(judged), 'start')} {how}, {count or 'none'} {'is' if count < 2 else 'are'}"
-    better = ", ".join(f"{label} in {listed(blocks)}" for label, blocks in where.items())
-    return f"{first} better than {whom} beyond noise{f': {better}' if better else ''}"

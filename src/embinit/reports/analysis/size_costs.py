@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.format import NONE, compact, interval, listed, signed
-from embinit.reports.model import Cell, Metric, Part, Row, Table
+from embinit.format import NONE, compact
+from embinit.reports.metrics import SEPARATOR
+from embinit.reports.model import Part, Table, TableCell
+from embinit.reports.scores import TableRow
+from embinit.reports.sentences import difference_text
+from embinit.reports.verdicts import SizeChange, SizeChanges
 from embinit.statistics import MeanInterval, pooled
-
-#: How many lines a sentence names.
-_NAMED = 12
 
 
 @dataclass(frozen=True)
-class Fall:
+class SizeCost:
     """One line of a sweep, between the two ends that all its lines are held against."""
 
     line: str
@@ -28,33 +29,33 @@ class Fall:
     beside: MeanInterval | None
 
 
-def falls(part: Part) -> list[Fall]:
+def size_costs(part: Part) -> list[SizeCost]:
     """Return the change of every line that has both ends of a sweep over scale; none for another sweep."""
-    found = _moved(part)
-    if not found:
+    lines = _moved(part)
+    if not lines:
         return []
-    firsts = _firsts(found)
-    changes = pooled([list(moved.values()) for _, moved in found.values()])
+    firsts = _firsts(lines)
+    changes = pooled([list(moved.values()) for _, moved in lines.values()])
     against = {
         name: [change - base[seed] for seed, change in moved.items() if seed in base]
-        for name, (_, moved) in found.items()
-        if (base := found[firsts[name]][1]) is not moved
+        for name, (_, moved) in lines.items()
+        if (base := lines[firsts[name]][1]) is not moved
     }
     against = {name: values for name, values in against.items() if values}
     beside = dict(zip(against, pooled(list(against.values())), strict=True))
     return [
-        Fall(name, series, change, beside.get(name))
-        for (name, (series, _)), change in zip(found.items(), changes, strict=True)
+        SizeCost(name, series, change, beside.get(name))
+        for (name, (series, _)), change in zip(lines.items(), changes, strict=True)
     ]
 
 
-def _firsts(found: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
+def _firsts(lines: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
     """Return for each line the one that it is held against."""
     first: dict[str, str] = {}
-    for name, (series, _) in found.items():
+    for name, (series, _) in lines.items():
         first.setdefault(series, name)
-    alone = len(first) == len(found)
-    return {name: next(iter(found)) if alone else first[series] for name, (series, _) in found.items()}
+    alone = len(first) == len(lines)
+    return {name: next(iter(lines)) if alone else first[series] for name, (series, _) in lines.items()}
 
 
 def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
@@ -63,15 +64,15 @@ def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
     if ends is None or part.sweep is None:
         return {}
     by_label = {row.label: row for row in part.rows}
-    made = {}
+    lines = {}
     for name, line in part.sweep.lines.items():
-        rows: dict[float, Row] = {point.x: by_label[point.label] for point in line}
+        rows: dict[float, TableRow] = {point.x: by_label[point.label] for point in line}
         if all(end in rows for end in ends):
             small, large = (rows[end].scores for end in ends)
             moved = {seed: score - small[seed] for seed, score in large.items() if seed in small}
             if moved:
-                made[name] = (rows[ends[0]].series, moved)
-    return made
+                lines[name] = (rows[ends[0]].series, moved)
+    return lines
 
 
 def _ends(part: Part) -> tuple[float, float] | None:
@@ -82,60 +83,51 @@ def _ends(part: Part) -> tuple[float, float] | None:
     return (min(places), max(places)) if len(places) > 1 else None
 
 
-def fall_sentence(parts: Sequence[Part], series: str) -> str:
-    """Return what size costs the lines of one series, each once: `random from 0.1 to 30: −11.7 BLEU [−12.3, −11.0] with …`.
+def size_changes(parts: Sequence[Part], recipe: str) -> tuple[SizeChanges, ...]:
+    """Return what size costs the lines of one recipe, each line once; none if no block is a sweep over scale.
 
-    Lines are named by what sets them apart in their block, and by their block where nothing does or another has that name
-    too. Empty where there is no sweep over scale.
+    Lines are named by what sets them apart in their block, and by their block if nothing does or if another has that name.
     """
-    spans: dict[str, dict[tuple[float, int], tuple[str, Fall, Part]]] = {}
+    spans: dict[tuple[float, float], dict[tuple[float, int], tuple[str, SizeCost, Part]]] = {}
     for part in parts:
         ends = _ends(part)
-        for one in falls(part):
-            if ends is not None and one.series == series:
-                span = f"{compact(ends[0])} to {compact(ends[1])}"
+        for cost in size_costs(part):
+            if ends is not None and cost.series == recipe:
                 # One line may stand in several blocks; its first name serves.
-                known = spans.setdefault(span, {})
-                known.setdefault((one.change.mean, one.change.n), (_apart(one), one, part))
-    return "; ".join(f"{series} from {span}: {_each(list(found.values()), series)}" for span, found in spans.items())
+                known = spans.setdefault(ends, {})
+                known.setdefault((cost.change.mean, cost.change.n), (_apart(part, cost), cost, part))
+    return tuple(SizeChanges(recipe, *ends, _named(list(costs.values()))) for ends, costs in spans.items())
 
 
-def _each(found: Sequence[tuple[str, Fall, Part]], series: str) -> str:
-    names = Counter(name for name, _, _ in found)
-
-    def own(name: str, part: Part) -> str:
-        if name == series:
-            return part.name
-        return f"{part.name}, {name}" if names[name] > 1 else name
-
-    return listed([f"{told(one.change, part.metric)} ({own(name, part)})" for name, one, part in found[:_NAMED]])
+def _named(costs: Sequence[tuple[str, SizeCost, Part]]) -> tuple[SizeChange, ...]:
+    names = Counter(name for name, _, _ in costs)
+    changes = []
+    for name, cost, part in costs:
+        own = f"{part.name}, {name}" if names[name] > 1 else name
+        changes.append(SizeChange(own if name else part.name, cost.change, part.metric))
+    return tuple(changes)
 
 
-def _apart(one: Fall) -> str:
-    """Return a line's name without that of its series."""
-    return one.line.replace(f" · {one.series}", "")
+def _apart(part: Part, cost: SizeCost) -> str:
+    """Return a line's name without that of its recipe."""
+    assert part.sweep is not None
+    return SEPARATOR.join(word for word in part.sweep.words[cost.line] if word != cost.series)
 
 
-def fall_table(part: Part) -> Table | None:
+def size_table(part: Part) -> Table | None:
     """Return each line's change, and that against the first line's; None where there are no two lines to compare."""
-    ends, found = _ends(part), falls(part)
-    if ends is None or len(found) < 2:
+    ends, costs = _ends(part), size_costs(part)
+    if ends is None or len(costs) < 2:
         return None
     span = f"from {compact(ends[0])} to {compact(ends[1])}"
     rows = tuple(
         (
-            Cell(one.line),
-            Cell(told(one.change, part.metric)),
-            Cell(NONE if one.beside is None else told(one.beside, part.metric)),
+            TableCell(cost.line),
+            TableCell(difference_text(cost.change, part.metric)),
+            TableCell(NONE if cost.beside is None else difference_text(cost.beside, part.metric)),
         )
-        for one in found
+        for cost in costs
     )
     caption = f"What size costs, {span}: paired by seed; the 95 % intervals have one σ, that within all these lines"
-    alone = len({one.series for one in found}) == len(found)
-    return Table(caption, ("", span, f"against {found[0].line if alone else _apart(found[0])}"), rows)
-
-
-def told(found: MeanInterval, metric: Metric) -> str:
-    """Return `−11.7 BLEU [−12.3, −11.0]`, without an interval where there is none."""
-    spread = f" {interval(found.low, found.high, metric.digits, sign=True)}" if found.low is not None else ""
-    return f"{signed(found.mean, metric.digits)} {metric.unit}{spread}"
+    alone = len({cost.series for cost in costs}) == len(costs)
+    return Table(caption, ("", span, f"against {costs[0].line if alone else _apart(part, costs[0])}"), rows)

@@ -9,12 +9,12 @@ from embinit.diagnosis.basis import basis_of
 from embinit.experiments.experiment import Block
 from embinit.reports.analysis.curves import ratio
 from embinit.reports.analysis.rows import Results, finished, grouped
-from embinit.reports.results_reader import Compact
+from embinit.reports.results_reader import ResultsFile
 from embinit.types import xavier_std
 
 
 @dataclass(frozen=True)
-class Mark:
+class AxisMark:
     """A stretch of the axis; a place where both ends are one."""
 
     label: str
@@ -22,45 +22,45 @@ class Mark:
     high: float
 
 
-def marks(compacts: Sequence[Compact]) -> dict[tuple[str, str], tuple[Mark, ...]]:
+def marks(files: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
     """Return the marks of every block of training, by the names of its experiment and its own.
 
     A source's ratio is known where `inspect`'s verdicts on the same rows are among the files.
     """
-    raw = _raw(compacts)
+    raw = _raw(files)
     return {
-        (one.experiment.name, block.name): (*_xavier(block, one.results), *_sources(block, one.results, raw))
-        for one in compacts
-        if one.experiment.kind == "training"
-        for block in one.experiment.blocks
+        (file.experiment.name, block.name): (*_xavier(block, file.results), *_sources(block, file.results, raw))
+        for file in files
+        if file.experiment.kind == "training"
+        for block in file.experiment.blocks
     }
 
 
-def _raw(compacts: Sequence[Compact]) -> dict[str, tuple[str, float]]:
+def _raw(files: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
     """Return source and ratio by the fingerprint of the rows that were diagnosed."""
-    found = {}
-    for one in compacts:
-        if one.experiment.kind == "verdict":
-            for block in one.measured["blocks"] if one.measured else ():
+    ratios = {}
+    for file in files:
+        if file.experiment.kind == "verdict":
+            for block in file.measured["blocks"] if file.measured else ():
                 for row in block["rows"]:
                     absorbed = basis_of(row["basis"]).absorbed
                     if row["rows"] and absorbed is not None:
-                        found[str(row["rows"])] = (str(row["source"]), float(absorbed.ratio))
-    return found
+                        ratios[str(row["rows"])] = (str(row["source"]), float(absorbed.ratio))
+    return ratios
 
 
-def _xavier(block: Block, results: Results) -> tuple[Mark, ...]:
+def _xavier(block: Block, results: Results) -> tuple[AxisMark, ...]:
     done = [result for runs in grouped(block).values() for result in finished(runs, results) if result.matrices]
-    found = {
+    ratios = {
         known
         for result in done
         for matrix in result.matrices.values()
         if (known := ratio(result, xavier_std(int(matrix["rows"]), int(matrix["dim"])), int(matrix["dim"]))) is not None
     }
-    return (Mark("Xavier's own", min(found), max(found)),) if found else ()
+    return (AxisMark("Xavier's own", min(ratios), max(ratios)),) if ratios else ()
 
 
-def _sources(block: Block, results: Results, raw: dict[str, tuple[str, float]]) -> tuple[Mark, ...]:
+def _sources(block: Block, results: Results, raw: dict[str, tuple[str, float]]) -> tuple[AxisMark, ...]:
     done = [result for runs in grouped(block).values() for result in finished(runs, results)]
     used = dict.fromkeys(side.rows for result in done for _, side in result.spec.sides if side.rows in raw)
-    return tuple(dict.fromkeys(Mark(f"{raw[rows][0]} as it is", raw[rows][1], raw[rows][1]) for rows in used))
+    return tuple(dict.fromkeys(AxisMark(f"{raw[rows][0]} as it is", raw[rows][1], raw[rows][1]) for rows in used))

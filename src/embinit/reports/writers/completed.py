@@ -1,4 +1,4 @@
-"""What of a report has been run: RESULTS.md shows that, and says the rest in one line each."""
+"""The blocks of a report that have been run; each of the others is one line."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from dataclasses import dataclass, replace
 
 from embinit.format import plural
 from embinit.reports.analysis.answers import caveats
-from embinit.reports.analysis.measurements import NOT_YET
 from embinit.reports.metrics import setting
-from embinit.reports.model import Part, Row, Summary
+from embinit.reports.model import Part, Summary
+from embinit.reports.scores import TableRow
+from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import mean
 
-#: How many rows that were not run a sentence names.
+#: Table rows without a run that a sentence names.
 _NAMED = 4
 
 
 @dataclass(frozen=True)
-class Shown:
+class CompletedBlock:
     """A block that has been run, at least in part."""
 
     #: its number in the experiment, from 1
     place: int
-    #: the block, without the rows that have no run
+    #: the block, without the table rows that have no run
     part: Part
-    #: what of it has not been run, a sentence each
+    #: sentences about its table rows without a run
     left: tuple[str, ...]
 
 
 def is_run(part: Part) -> bool:
-    """Return whether a block has something of its own to show.
+    """Return whether a block has results of its own.
 
-    The baseline's runs alone are nothing of its own, for random rows need no source and so are many blocks'; a sweep's are.
+    Runs of the baseline alone do not count, because random rows need no source and many blocks share them. In a sweep they
+    count.
     """
     if part.missing or part.measured is not None:
         return not part.missing
@@ -41,18 +43,18 @@ def is_run(part: Part) -> bool:
     )
 
 
-def shown(summary: Summary) -> tuple[Shown, ...]:
+def completed_blocks(summary: Summary) -> tuple[CompletedBlock, ...]:
     """Return the blocks of a report that have been run."""
     return tuple(
-        Shown(place, replace(part, rows=tuple(row for row in part.rows if _there(row))), _left(part))
+        CompletedBlock(place, replace(part, rows=tuple(row for row in part.rows if _there(row))), _left(part))
         for place, part in enumerate(summary.parts, 1)
         if is_run(part)
     )
 
 
-def trimmed(summary: Summary) -> Summary:
+def completed_only(summary: Summary) -> Summary:
     """Return a report of what has been run alone; its caveats are about that."""
-    parts = tuple(one.part for one in shown(summary))
+    parts = tuple(block.part for block in completed_blocks(summary))
     series = {row.series for part in parts for row in part.rows}
     return replace(
         summary,
@@ -62,44 +64,59 @@ def trimmed(summary: Summary) -> Summary:
     )
 
 
-def not_run(summary: Summary) -> list[tuple[str, str]]:
-    """Return the blocks that have not been run, each with why."""
-    return [(part.name, _why(part)) for part in summary.parts if not is_run(part)]
+@dataclass(frozen=True)
+class MissingBlock:
+    """A block that has not been run."""
+
+    name: str
+    #: why, in a sentence
+    reason: str
+    #: whether it lacks files, and not only time
+    lacks_files: bool
 
 
-def _there(row: Row) -> bool:
+def missing_blocks(summary: Summary) -> list[MissingBlock]:
+    """Return the blocks that have not been run."""
+    return [
+        MissingBlock(part.name, _reason(part), bool(part.missing) and not part.pending)
+        for part in summary.parts
+        if not is_run(part)
+    ]
+
+
+def _there(row: TableRow) -> bool:
     return bool(row.scores or row.unscored)
 
 
-def _why(part: Part) -> str:
-    if part.missing and part.missing != NOT_YET:
-        return f"not run: {part.missing}"
+def _reason(part: Part) -> str:
+    if part.missing and not part.pending:
+        return ended(f"Not run: {part.missing}")
     if not part.rows:
-        return NOT_YET
+        return "Not measured yet."
     planned, there = _runs(part.rows), [row for row in part.rows if _there(row)]
     if not there:
-        return f"not run yet: {plural(planned, 'run')}"
+        return f"Not run yet: {plural(planned, 'run')}."
     own = planned - _runs(there)
     reached = ", ".join(f"{row.label} {mean(row.statistic, part.metric)} {part.metric.label}" for row in there)
-    return f"not run yet: {plural(own, 'run')}, all but {reached}"
+    return f"Not run yet: {plural(own, 'run')}, all but {reached}."
 
 
-def _runs(rows: Sequence[Row]) -> int:
+def _runs(rows: Sequence[TableRow]) -> int:
     return sum(row.planned for row in rows)
 
 
 def _left(part: Part) -> tuple[str, ...]:
     """Return what has no run in a block: values of an axis none of whose rows has one, then single rows."""
     absent = [row for row in part.rows if not _there(row)]
-    said = []
+    values = []
     for axis in dict.fromkeys(axis for row in part.rows for axis, _ in row.axes):
         for value in dict.fromkeys(dict(row.axes).get(axis, "") for row in part.rows):
             of_it = [row for row in part.rows if dict(row.axes).get(axis, "") == value]
             gone = [row for row in of_it if row in absent]
             if gone and all(not _there(row) for row in of_it):
-                said.append(f"{setting(axis, value)} ({plural(_runs(gone), 'run')})")
+                values.append(f"{setting(axis, value)} ({plural(_runs(gone), 'run')})")
                 absent = [row for row in absent if row not in gone]
     named = [f"{row.label} ({plural(row.planned, 'run')})" for row in absent[:_NAMED]]
     rest = absent[_NAMED:]
     named += [f"and {plural(len(rest), 'more row')} ({plural(_runs(rest), 'run')})"] if rest else []
-    return tuple(f"not run yet: {', '.join(some)}" for some in (said, named) if some)
+    return tuple(f"Not run yet: {', '.join(some)}." for some in (values, named) if some)

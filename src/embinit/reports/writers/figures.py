@@ -13,9 +13,10 @@ from embinit.errors import EmbinitError, closest, require
 from embinit.files import replacing
 from embinit.format import compact
 from embinit.reports.analysis.curves import RATIO
-from embinit.reports.analysis.lengths import ByLength, by_length, length_note
-from embinit.reports.model import Curve, Part, Point, Summary
-from embinit.reports.writers.axis_marks import Mark
+from embinit.reports.analysis.lengths import ScoresByLength, length_effects, scores_by_length
+from embinit.reports.metrics import SEPARATOR
+from embinit.reports.model import Curve, Part, Summary, SweepPoint
+from embinit.reports.writers.axis_marks import AxisMark
 from embinit.reports.writers.completed import is_run
 
 FORMATS = ("svg", "png", "pdf")
@@ -26,6 +27,8 @@ _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
 _PANELS, _LINES, _SHARED = 8, 16, 4
 #: How a picture's file is named.
 _NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
+#: What the bars of sweeps and of lengths are.
+_BARS = "bars: 95 % intervals by one σ, pooled over all points"
 _INK = "#8b8f96"
 #: A panel: its title, and what draws into it.
 Panel = tuple[str, Callable[[Any], None]]
@@ -44,31 +47,31 @@ def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
     }
 
 
-def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[Mark]], None]]:
+def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[AxisMark]], None]]:
     """Return the pictures of a block, each with what writes it."""
-    made: dict[str, Callable[[Path, Sequence[Mark]], None]] = {}
+    writers: dict[str, Callable[[Path, Sequence[AxisMark]], None]] = {}
     if not is_run(part):
-        return made
+        return writers
     if part.sweep is not None and part.sweep.lines:
-        made["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
+        writers["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
     elif any(part.curves.values()):
-        made["curves"] = lambda path, _: curves_figure(part, path, colors)
-    if length_note(part.rows, part.metric.split):
-        made["lengths"] = lambda path, _: lengths_figure(part, path, colors)
-    return made
+        writers["curves"] = lambda path, _: curves_figure(part, path, colors)
+    if length_effects(part.rows, part.metric.split):
+        writers["lengths"] = lambda path, _: lengths_figure(part, path, colors)
+    return writers
 
 
 def figures(
-    summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[Mark]] | None = None
+    summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[AxisMark]] | None = None
 ) -> list[Path]:
     """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
-    made = []
+    paths = []
     for place, named in names(summary, form).items():
         part = summary.parts[place - 1]
         for name, write in zip(named, _kinds(part, summary.colors).values(), strict=True):
-            made.append(folder / name)
-            write(made[-1], (marks or {}).get((summary.name, part.name), ()))
-    return made
+            paths.append(folder / name)
+            write(paths[-1], (marks or {}).get((summary.name, part.name), ()))
+    return paths
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
@@ -111,7 +114,7 @@ def curves_figure(part: Part, path: Path, colors: Mapping[str, int], history: st
     _write(path, part.name, panels, ("epoch", named))
 
 
-def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
+def sweep_figure(part: Part, path: Path, marks: Sequence[AxisMark] = ()) -> None:
     """Write the score against the swept number, with 95 % intervals, a little apart where lines have the same places.
 
     Marks are drawn where the number is a ratio. Many lines are shared out: a panel for each kind of dash.
@@ -120,13 +123,13 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
     if sweep is None:
         raise EmbinitError(f"{part.name} sweeps nothing")
     apart = len(sweep.lines) > _SHARED
-    groups: dict[int, dict[str, tuple[Point, ...]]] = {}
+    groups: dict[int, dict[str, tuple[SweepPoint, ...]]] = {}
     for name, line in sweep.lines.items():
         groups.setdefault(sweep.looks[name][1] if apart else 0, {})[name] = line
-    shared = [_shared(group) if len(groups) > 1 else () for group in groups.values()]
+    shared = [_shared([sweep.words[name] for name in group]) if len(groups) > 1 else () for group in groups.values()]
     places = sorted({point.x for line in sweep.lines.values() for point in line})
 
-    def drawing(listed: Mapping[str, tuple[Point, ...]], common: Sequence[str]) -> Callable[[Any], None]:
+    def drawing(listed: Mapping[str, tuple[SweepPoint, ...]], common: Sequence[str]) -> Callable[[Any], None]:
         def draw(axes: Any) -> None:
             drawn = list(listed.items())[:_LINES]
             for number, (name, line) in enumerate(drawn):
@@ -140,7 +143,7 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
                     ],
                     color=COLORS[color % len(COLORS)], marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
                     linestyle="-" if apart else _DASHES[dash % len(_DASHES)],
-                    label=" · ".join(word for word in name.split(" · ") if word not in common),
+                    label=SEPARATOR.join(word for word in sweep.words[name] if word not in common),
                 )  # fmt: skip
             if sweep.axis == RATIO:
                 _mark(axes, marks)
@@ -154,30 +157,35 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[Mark] = ()) -> None:
         return draw
 
     panels = [
-        (" · ".join(common) + _left_out(len(group)), drawing(group, common))
+        (SEPARATOR.join(common) + _left_out(len(group)), drawing(group, common))
         for group, common in zip(groups.values(), shared, strict=True)
     ]
-    _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
+    labels = (f"{sweep.axis}\n{_BARS}", f"{part.metric.label} ({part.metric.split})")
+    _write(path, part.name, panels, labels)
 
 
 def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
     """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
-    found = [one for one in by_length(part.rows, part.metric.split) if any(line.base for line in one.lines)]
-    if not found:
+    tables = [
+        scores for scores in scores_by_length(part.rows, part.metric.split) if any(line.base for line in scores.lines)
+    ]
+    if not tables:
         raise EmbinitError(f"{part.name} has no scores by length to compare")
-    lows = sorted({low for one in found for low, _, _ in one.bounds})
+    lows = sorted({bucket.low for scores in tables for bucket in scores.buckets})
 
-    def drawing(one: ByLength) -> Callable[[Any], None]:
+    def drawing(scores: ScoresByLength) -> Callable[[Any], None]:
         def draw(axes: Any) -> None:
             axes.axhline(0, color=_INK, linewidth=1)
-            held = [line for line in one.lines if line.base][:_LINES]
-            for number, line in enumerate(held):
+            lines_with_base = [line for line in scores.lines if line.base][:_LINES]
+            for number, line in enumerate(lines_with_base):
                 color, dash = _look(line.series, colors)
-                told = [(lows.index(at[0]), point) for at, point in zip(one.bounds, line.points, strict=True) if point]
+                drawn = [
+                    (lows.index(at.low), point) for at, point in zip(scores.buckets, line.points, strict=True) if point
+                ]
                 axes.errorbar(
-                    [x + 0.05 * (number - (len(held) - 1) / 2) for x, _ in told],
-                    [point.mean for _, point in told],
-                    yerr=[0 if point.high is None else point.high - point.mean for _, point in told],
+                    [x + 0.05 * (number - (len(lines_with_base) - 1) / 2) for x, _ in drawn],
+                    [point.mean for _, point in drawn],
+                    yerr=[0 if point.high is None else point.high - point.mean for _, point in drawn],
                     color=color, linestyle=dash, marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
                     label=line.label,
                 )  # fmt: skip
@@ -185,9 +193,9 @@ def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
 
         return draw
 
-    bases = " or ".join(dict.fromkeys(line.base for one in found for line in one.lines if line.base))
-    panels = [(one.metric.split if len(found) > 1 else "", drawing(one)) for one in found]
-    axes = ("sentences of so many tokens, up to the next number", f"{part.metric.label} against {bases}")
+    bases = " or ".join(dict.fromkeys(line.base for scores in tables for line in scores.lines if line.base))
+    panels = [(scores.metric.split if len(tables) > 1 else "", drawing(scores)) for scores in tables]
+    axes = (f"sentences of so many tokens, up to the next number\n{_BARS}", f"{part.metric.label} against {bases}")
     _write(path, part.name, panels, axes)
 
 
@@ -201,10 +209,9 @@ def _left_out(count: int) -> str:
     return f" (the first {_LINES} of {count} lines)" if count > _LINES else ""
 
 
-def _shared(group: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that all names of a group have."""
-    split = [name.split(" · ") for name in group]
-    return tuple(word for word in split[0] if all(word in other for other in split))
+def _shared(names_of: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the words that all lines of a group have in their names."""
+    return tuple(word for word in names_of[0] if all(word in words for words in names_of))
 
 
 def _aside(x: float, steps: float, places: Sequence[float], logarithmic: bool) -> float:
@@ -214,7 +221,7 @@ def _aside(x: float, steps: float, places: Sequence[float], logarithmic: bool) -
     return x + 0.006 * steps * (places[-1] - places[0])
 
 
-def _mark(axes: Any, marks: Sequence[Mark]) -> None:
+def _mark(axes: Any, marks: Sequence[AxisMark]) -> None:
     for number, mark in enumerate(marks):
         if mark.low < mark.high:
             axes.axvspan(mark.low, mark.high, color=_INK, alpha=0.22, linewidth=0, label=mark.label, zorder=0)
@@ -258,14 +265,17 @@ def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, s
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", color="#e6e3dc", linewidth=0.7)
             axes.set_axisbelow(True)
-            handles, said = axes.get_legend_handles_labels()
+            handles, labels_of_lines = axes.get_legend_handles_labels()
             # Lines with intervals come before the marks behind them.
-            found = sorted(zip(said, handles, strict=True), key=lambda one: not isinstance(one[1], ErrorbarContainer))
-            legend = dict(found) | legend
+            entries = sorted(
+                zip(labels_of_lines, handles, strict=True),
+                key=lambda entry: not isinstance(entry[1], ErrorbarContainer),
+            )
+            legend = dict(entries) | legend
         for place, axes in enumerate(cells):
             axes.set_visible(place < len(drawn))
             if place + across >= len(drawn):
-                axes.set_xlabel(textwrap.fill(labels[0], 72 // across))
+                axes.set_xlabel("\n".join(textwrap.fill(line, 72 // across) for line in labels[0].split("\n")))
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel(labels[1])

@@ -7,36 +7,11 @@ import re
 from collections.abc import Sequence
 
 from embinit.reports.analysis.lengths import length_tables
-from embinit.reports.analysis.size_costs import fall_table
+from embinit.reports.analysis.size_costs import size_table
 from embinit.reports.legend import explanation, reproduction
 from embinit.reports.model import Part, Summary, Table
 from embinit.reports.writers import tables
 from embinit.reports.writers.tables import selection_table
-
-#: First words of this room's own sentences.
-_OPENERS = (
-    "analogies",
-    "best",
-    "better",
-    "confirmed",
-    "highest",
-    "length",
-    "mixed",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "of",
-    "one",
-    "only",
-    "open",
-    "refuted",
-    "stay",
-    "there",
-    "use",
-    "validation",
-    "with",
-)
 
 
 def markdown(summary: Summary, level: int = 1) -> str:
@@ -47,10 +22,10 @@ def markdown(summary: Summary, level: int = 1) -> str:
         "",
         text(summary.question),
         "",
-        f"**{text(sentence(summary.answer))}**",
+        f"**{text(str(summary.answer))}**",
         "",
     ]
-    lines += [f"- {text(sentence(said))}" for said in summary.caveats] + [""] * bool(summary.caveats)
+    lines += [f"- {text(caveat)}" for caveat in summary.caveats] + [""] * bool(summary.caveats)
     lines += [f"{text(note)}\n" for note in summary.notes]
     whole = tables.overview(summary)
     if whole is not None:
@@ -74,29 +49,35 @@ def markdown(summary: Summary, level: int = 1) -> str:
 def _part(part: Part, head: str) -> list[str]:
     lines = [f"{head} {text(part.name)}", ""]
     if part.missing:
-        return [*lines, f"*not run: {text(part.missing)}*", ""]
-    lines += [text(sentence(part.answer)), ""]
-    found = tables.block_table(part)
-    lines += [table(found), "", f"{text(found.caption)}.", ""]
+        return [*lines, f"*Not run: {text(part.missing)}*", ""]
+    lines += [text(str(part.answer)), ""]
+    scores = tables.block_table(part)
+    lines += [table(scores), "", f"{text(scores.caption)}.", ""]
     lines += [f"- {text(note)}" for note in part.notes] + [""]
     lines += [f"- source {text(name)}: {text(about)}" for name, about in part.sources] + [""]
     for captioned in length_tables(part):
         lines += [table(captioned), "", f"{text(captioned.caption)}.", ""]
-    for more in (fall_table(part), tables.tests(part), tables.others(part), tables.shapes(part)):
+    for more in (
+        size_table(part),
+        tables.tests(part),
+        tables.others(part),
+        tables.epoch_choices(part),
+        tables.shapes(part),
+    ):
         if more is not None:
             lines += [table(more), ""]
     for example in part.examples:
         lines += [f"- sentence {example.number}{': ' + text(example.source) if example.source else ''}"]
         lines += [f"  - *reference*: {text(example.reference)}"] if example.reference else []
-        lines += [f"  - {text(label)}: {text(said)}" for label, said in example.outputs.items()]
+        lines += [f"  - {text(label)}: {text(output)}" for label, output in example.outputs.items()]
     return [*lines, ""]
 
 
-def table(made: Table) -> str:
+def table(content: Table) -> str:
     """Return a table as Markdown; the best is bold, numbers are set right."""
-    rule = ["---"] * made.words + ["--:"] * (len(made.header) - made.words)
-    body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in made.rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in made.header], rule, *body))
+    rule = ["---"] * content.words + ["--:"] * (len(content.header) - content.words)
+    body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in content.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in content.header], rule, *body))
 
 
 def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
@@ -112,26 +93,24 @@ def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
     ]
 
 
-def sentence(said: str) -> str:
-    """Return a sentence with a full stop, and a capital where it opens with a word and not with a recipe's name."""
-    first = said.partition(" ")[0].rstrip(":")
-    said = said[:1].upper() + said[1:] if first in _OPENERS else said
-    return said if said.endswith((".", "?", "!")) else f"{said}."
+def ended(text: str) -> str:
+    """Return text of a user with a full stop, if it has no mark at its end."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def text(said: str) -> str:
+def text(plain: str) -> str:
     """Return text that Markdown shows as it is: on one line, nothing in it a tag, a link, a table's bar or emphasis."""
-    said = " ".join(said.split())
-    said = re.sub(r"([\\`*|~]|\](?=[(\[:])|\[(?=[\^ xX]))", r"\\\1", said)
-    said = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\_", said)
-    said = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    said = re.sub(r"(?i)\b(?:https?|ftp)://|\bwww\.", _unlinked, said)
-    return re.sub(r"^(#|[-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))", _guarded, said)
+    plain = " ".join(plain.split())
+    plain = re.sub(r"([\\`*|~]|\](?=[(\[:])|\[(?=[\^ xX]))", r"\\\1", plain)
+    plain = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\_", plain)
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = re.sub(r"(?i)\b(?:https?|ftp)://|\bwww\.", _unlinked, plain)
+    return re.sub(r"^(#|[-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))", _guarded, plain)
 
 
-def _unlinked(found: re.Match[str]) -> str:
-    return f"{found[0][:-1]}&#{ord(found[0][-1])};"
+def _unlinked(match: re.Match[str]) -> str:
+    return f"{match[0][:-1]}&#{ord(match[0][-1])};"
 
 
-def _guarded(found: re.Match[str]) -> str:
-    return found[0][:-1] + "\\" + found[0][-1]
+def _guarded(match: re.Match[str]) -> str:
+    return match[0][:-1] + "\\" + match[0][-1]

@@ -11,9 +11,10 @@ from typing import Any
 from embinit.html import Html, data, element, joined
 from embinit.reports.legend import explanation, introduction, reproduction
 from embinit.reports.model import Part, Summary
+from embinit.reports.verdicts import Answer
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.blocks import part_section, plain_table
-from embinit.reports.writers.markdown import sentence
+from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import selection_table
 
 #: Letters up to which an answer is one sentence.
@@ -63,43 +64,43 @@ def _header(summary: Summary) -> Html:
             "section",
             element("h2", "The answer", class_="eyebrow"),
             *_answer(summary.answer),
-            element("ul", *(element("li", sentence(said)) for said in summary.caveats)) if summary.caveats else None,
+            element("ul", *(element("li", caveat) for caveat in summary.caveats)) if summary.caveats else None,
             class_="card",
             aria_label="The answer",
         ),
     )
 
 
-def _answer(said: str) -> list[Html]:
-    """Return the answer: one large sentence, or its parts a line each where it is long."""
-    if len(said) <= _LONG:
-        return [element("p", sentence(said), class_="answer")]
-    return [element("p", sentence(one), class_="answer long") for one in said.split("; ")]
+def _answer(answer: Answer) -> list[Html]:
+    """Return the answer: one large paragraph, or a line for each sentence if it is long."""
+    if len(str(answer)) <= _LONG:
+        return [element("p", str(answer), class_="answer")]
+    return [element("p", sentence, class_="answer long") for sentence in answer.sentences]
 
 
 def _main(summary: Summary) -> list[Html]:
     several = len(summary.parts) > 1
     whole = tables.overview(summary)
     recipes = [joined(element("dt", name), element("dd", about)) for name, about in summary.recipes.items()]
-    made = [
+    sections = [
         element(
             "section",
             element("h2", "What is compared"),
             element("p", introduction(summary), class_="lead"),
             element("dl", *recipes, class_="recipes") if recipes else None,
-            *(element("p", sentence(note)) for note in summary.notes),
+            *(element("p", ended(note)) for note in summary.notes),
         )
     ]
     if several and whole is None:
-        made.append(_contents(summary))
+        sections.append(_contents(summary))
     if whole is not None:
-        made.append(element("section", element("h2", "All blocks at a glance"), plain_table(whole, "overview")))
+        sections.append(element("section", element("h2", "All blocks at a glance"), plain_table(whole, "overview")))
     chosen = selection_table(summary.choices)
     if chosen is not None:
         about = element("p", f"{chosen.caption}.", class_="soft")
-        title = "Chosen, then judged" if any(one.seeds for one in summary.choices) else "Named, then judged"
-        made.append(element("section", element("h2", title), about, plain_table(chosen, "choices")))
-    made.append(
+        title = "Chosen, then judged" if any(choice.seeds for choice in summary.choices) else "Named, then judged"
+        sections.append(element("section", element("h2", title), about, plain_table(chosen, "choices")))
+    sections.append(
         element(
             "div",
             *(part_section(part, place, summary) for place, part in enumerate(summary.parts)),
@@ -107,9 +108,11 @@ def _main(summary: Summary) -> list[Html]:
             tabindex="-1",
         )
     )
-    made.append(element("section", element("h2", "How to read this"), _listed(explanation(summary)), class_="prose"))
-    made.append(_again(summary))
-    return made
+    sections.append(
+        element("section", element("h2", "How to read this"), _listed(explanation(summary)), class_="prose")
+    )
+    sections.append(_again(summary))
+    return sections
 
 
 def _contents(summary: Summary) -> Html:
@@ -118,7 +121,7 @@ def _contents(summary: Summary) -> Html:
 
 
 def _listed(texts: list[str]) -> Html:
-    return element("ul", *(element("li", said) for said in texts))
+    return element("ul", *(element("li", text) for text in texts))
 
 
 def _again(summary: Summary) -> Html:

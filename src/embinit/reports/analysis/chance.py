@@ -1,0 +1,60 @@
+"""Whether a block learned anything: its best start against guessing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from embinit.reports import metrics
+from embinit.reports.scores import Metric, ScoreName, TableRow
+from embinit.reports.verdicts import NothingLearned
+from embinit.statistics import MeanInterval
+from embinit.statistics.student import t_quantile
+
+#: BLEU below which a translator has learned nothing: common words in any order reach as much.
+_LEAST_BLEU = 1.0
+_BLEU = ("bleu", "sacrebleu")
+
+
+def nothing_learned(rows: Sequence[TableRow], metric: Metric, majority: float | None = None) -> NothingLearned | None:
+    """Return the verdict if no start is better than guessing beyond noise; None if one is, or if chance is not known.
+
+    A translator learned nothing below 1 BLEU. A classifier learned nothing if its Matthews correlation is zero within
+    noise; without that score, if its accuracy is at the share of the largest class (`majority`, in the metric's unit).
+    """
+    means = [row.statistic for row in rows if row.statistic is not None]
+    if not means or not metric.higher:
+        return None
+    best = max(mean.mean for mean in means)
+    if metric.name in _BLEU:
+        return NothingLearned(metric, best, _LEAST_BLEU, "bleu") if best < _LEAST_BLEU else None
+    if metrics.kind(metric.name) != "classification":
+        return None
+    matthews = ScoreName(metric.split, "matthews")
+    correlations = means if metric.name == "matthews" else [row.others.get(matthews) for row in rows if row.statistic]
+    known = [mean for mean in correlations if mean is not None]
+    if len(known) == len(means):
+        return None if _any_above(known, 0.0) else NothingLearned(metric, best, 0.0, "matthews")
+    if majority is None or metric.name != "accuracy" or _any_above(means, majority):
+        return None
+    return NothingLearned(metric, best, majority, "majority")
+
+
+def majority_share(labels: Sequence[str]) -> float | None:
+    """Return the share of the most frequent label.
+
+    >>> majority_share(["yes", "no", "yes", "yes"])
+    0.75
+    """
+    return max(Counter(labels).values()) / len(labels) if labels else None
+
+
+def _any_above(means: Sequence[MeanInterval], chance: float) -> bool:
+    """Return whether a mean lies above chance by its 95 % interval, with one σ that is pooled over all of them."""
+    freedom = sum(mean.n - 1 for mean in means if mean.std is not None)
+    if freedom == 0:
+        return any(mean.mean > chance for mean in means)
+    squares = math.fsum((mean.n - 1) * mean.std**2 for mean in means if mean.std is not None)
+    reach = t_quantile(0.975, freedom) * math.sqrt(squares / freedom)
+    return any(mean.mean - reach / math.sqrt(mean.n) > chance for mean in means)
