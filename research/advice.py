@@ -1,4 +1,4 @@
-"""RESULTS.md's section on the advice of `embinit inspect`: how good it was, beside advisers that look at nothing."""
+"""The page on the advice of `embinit inspect`: how good it was, beside advisers that look at no rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from research.judging import (
     Outcome,
     Tally,
     advised,
-    always,
     at_full_rate,
+    comparators,
     outcome,
     stood_for,
     tally,
@@ -31,35 +31,42 @@ _DIGITS = 2
 
 
 def section(found: Sequence[Trial], notes: Sequence[str] = ()) -> list[str]:
-    """Return the section, line by line, with what its file notes."""
+    """Return the page, line by line, with the notes of its experiment."""
     whole, trivial = _tallies(found)
     lines = [TITLE, "", f"**{text(headline(found))}**", ""]
     if whole.judged:
         said = [*_reading(found), *(f"- {text(note)}" for note in notes)]
         lines += [table(_advisers(found, whole, trivial)), "", *said, ""]
-        lines += [table(_cells([trial for trial in found if not _open(trial)])), ""]
+        lines += [table(_blocks([trial for trial in found if not _open(trial)])), ""]
     lines += _opens(found)
-    return [*lines, *details("What it saw", _seen(found))]
+    return [*lines, *details("What it measured", _measurements(found))]
 
 
 def headline(found: Sequence[Trial]) -> str:
-    """Return how good the advice was, in a sentence."""
+    """Return how good the advice was, beside the best of the advisers that look at nothing."""
     whole, trivial = _tallies(found)
-    return _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(found), 'cell')} can be judged yet."
+    return (
+        _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(found), 'block')} can be judged yet."
+    )
 
 
 def _tallies(found: Sequence[Trial]) -> tuple[Tally, dict[str, Tally]]:
-    return tally(found, advised), {name: tally(found, always(name)) for name in TRIVIAL}
+    """Return the tally of the advice, and those of the advisers that look at no rows, each choice of starts once."""
+    named: dict[tuple[str, ...], str] = {}
+    advisers = comparators()
+    for name, adviser in advisers.items():
+        named.setdefault(tuple(adviser(trial) for trial in found), name)
+    return tally(found, advised), {name: tally(found, advisers[name]) for name in named.values()}
 
 
 def _open(trial: Trial) -> str:
-    """Return why a cell is open, empty where it can be judged."""
+    """Return why a block is open; empty if it can be judged."""
     one = outcome(trial, advised(trial))
     return one.why if one.word == "open" else ""
 
 
 def _opens(found: Sequence[Trial]) -> list[str]:
-    """Return the cells that cannot be judged, a line for each reason."""
+    """Return the blocks that cannot be judged, a line for each reason."""
     reasons: dict[str, list[str]] = {}
     for trial in found:
         if _open(trial):
@@ -69,17 +76,20 @@ def _opens(found: Sequence[Trial]) -> list[str]:
 
 
 def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
-    said = (
-        f"The start that it advises was the best one, or not significantly worse, in {whole.hits} of "
-        f"{plural(whole.judged, 'cell')}"
-    )
     most = max(one.hits for one in trivial.values())
-    names = " or ".join(name for name, one in trivial.items() if one.hits == most)
-    if most > whole.hits:
-        return f"{said}: less often than {names} taken always ({most})."
-    if most == whole.hits:
-        return f"{said}: no more often than {names} taken always."
-    return f"{said}: more often than any one recipe taken always ({names}: {most})."
+    rivals = {name: one for name, one in trivial.items() if one.hits == most}
+    word = "fewer than" if most > whole.hits else "as many as" if most == whole.hits else "more than"
+    others = listed([f"“{name}” ({_regret(one)})" for name, one in rivals.items()])
+    return (
+        f"The start that it advises was the best one, or not significantly worse, in {whole.hits} of "
+        f"{plural(whole.judged, 'block')}, with a mean regret of {_regret(whole)}. That is {word} the {most} of {others}, "
+        f"the best of {len(trivial)} advisers that look at no rows."
+    )
+
+
+def _regret(one: Tally) -> str:
+    """Return the mean regret in each unit: `0.12 BLEU and 0.91 points`."""
+    return listed([f"{fixed(value, _DIGITS)} {unit}" for unit, value in one.regret.items()])
 
 
 def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]) -> Table:
@@ -94,7 +104,7 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
     for name, adviser in others.items():
         if any(advised(trial) != adviser(trial) for trial in found if not trial.open):
             named[name] = tally(found, adviser)
-    named |= {f"always {name}": one for name, one in trivial.items()}
+    named |= trivial
     rows = tuple(
         (
             TableCell(name),
@@ -118,30 +128,29 @@ def _reading(found: Sequence[Trial]) -> list[str]:
     judged = [trial for trial in found if not trial.open]
     alike = [trial for trial in judged if all(outcome(trial, name).word == "hit" for name in TRIVIAL)]
     said = [
-        "A cell is a block of training that was also diagnosed; a start is a recipe, at the full rate where nothing else is "
-        "said. A hit is the start with the highest mean of all that were run in the cell, or one whose paired 95 % interval "
-        "against it reaches zero; the regret is how far the highest mean "
-        f"lies above it. Cells with fewer than {SEEDS} seeds that all starts share are open and not counted.",
-        f"In {len(alike)} of {plural(len(judged), 'cell')} each of the three recipes is a hit: these tell nothing of an "
-        "adviser. The interval of the share is Wilson's, as if cells were independent; they share tasks and sources, so "
-        "that it is too narrow.",
+        "A start is a recipe, at the full rate unless a rate is named. A hit is the start with the highest mean of all "
+        "that were run in the block, or one whose paired 95 % interval against it reaches zero. The regret is the distance "
+        f"to the highest mean. Blocks in which all starts share fewer than {SEEDS} seeds are open and not counted.",
+        f"In {len(alike)} of {plural(len(judged), 'block')} each of the three recipes is a hit, so they say nothing about "
+        "an adviser. The interval of the share is Wilson's, as if blocks were independent; they share tasks and sources, so "
+        "it is too narrow.",
     ]
     others = [trial.name for trial in judged if stood_for(trial)]
     if others:
         said.append(
-            f"For {listed(others)} it advises a scale that was not run (below, in what it saw): the one of pretrained and "
-            "pretrained_xavier that is nearer stands for it."
+            f"For {listed(others)} it advises a scale that was not run (see its measurements below). The nearer of "
+            "pretrained and pretrained_xavier stands for it."
         )
     return [f"- {text(line)}" for line in said]
 
 
-def _cells(found: Sequence[Trial]) -> Table:
+def _blocks(found: Sequence[Trial]) -> Table:
     header = ("block", "ratio", "advised", "best", "advised − best", "95 %", "outcome")
-    rows = tuple(_cell(trial, outcome(trial, advised(trial))) for trial in found)
-    return Table("Cells", header, rows, words=1)
+    rows = tuple(_block(trial, outcome(trial, advised(trial))) for trial in found)
+    return Table("Blocks", header, rows, words=1)
 
 
-def _cell(trial: Trial, one: Outcome) -> tuple[TableCell, ...]:
+def _block(trial: Trial, one: Outcome) -> tuple[TableCell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
     reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
@@ -156,11 +165,11 @@ def _cell(trial: Trial, one: Outcome) -> tuple[TableCell, ...]:
     return tuple(TableCell(word, strong=one.word == "miss" and word == said) for word in texts)
 
 
-def _seen(found: Sequence[Trial]) -> list[str]:
+def _measurements(found: Sequence[Trial]) -> list[str]:
     header = ("block", *VERDICT_HEADER)
     rows = tuple(
         (TableCell(trial.name), *verdict_cells(side.side, side.source, side.basis, verdict(side.basis)))
         for trial in found
         for side in trial.sides
     )
-    return [table(Table("Seen", header, rows, words=3)), ""]
+    return [table(Table("Measurements", header, rows, words=3)), ""]

@@ -179,5 +179,21 @@ def tally(found: Sequence[Trial], adviser: Adviser) -> Tally:
 
 
 def always(recipe: str) -> Adviser:
-    """Return the adviser that names one recipe whatever the rows."""
+    """Return the adviser that names one recipe for all rows, at the full rate."""
     return lambda _: recipe
+
+
+def always_at_advised_rate(recipe: str) -> Adviser:
+    """Return the adviser that names one recipe for all rows, at the rate that the verdict advises if it was run there."""
+
+    def adviser(trial: Trial) -> str:
+        start = start_of(recipe, _rate(trial))
+        return start if start in trial.starts else recipe
+
+    return adviser
+
+
+def comparators() -> dict[str, Adviser]:
+    """Return the advisers that look at no rows, by name: each recipe at the full rate, and at the advised one."""
+    full = {f"always {name}": always(name) for name in TRIVIAL}
+    return full | {f"always {name} at the advised rate": always_at_advised_rate(name) for name in TRIVIAL}

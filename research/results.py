@@ -281,13 +281,13 @@ def _block(one: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[st
     image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
     figured = called(part.paper)[0].startswith("figure") if part.paper else False
     if part.sweep is None and not alone and not figured:
-        inside = [*_tables(part, folded=True), *_lengths(part), *_about(one), *image]
+        inside = [*_tables(part, folded=True), *_further(part), *_about(one), *image]
         return details(str(part.answer), inside, part.name)
     lines = [f"## {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
     lines += [] if alone else [text(str(part.answer)), ""]
-    lines += [*_tables(part, folded=False), *_lengths(part), *_about(one)]
+    lines += [*_tables(part, folded=False), *_further(part), *_about(one)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
 
@@ -307,8 +307,11 @@ def _tables(part: Part, folded: bool) -> list[str]:
     return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
 
 
-def _lengths(part: Part) -> list[str]:
-    return [line for made in length_tables(part) for line in (table(made), "", text(_ended(made.caption)), "")]
+def _further(part: Part) -> list[str]:
+    """Return the scores by length, and those by both criteria for the epoch."""
+    epochs = tables.epoch_choices(part)
+    made = [*length_tables(part), *([epochs] if epochs is not None else [])]
+    return [line for one in made for line in (table(one), "", text(_ended(one.caption)), "")]
 
 
 def _about(one: CompletedBlock) -> list[str]:

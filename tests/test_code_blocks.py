@@ -217,6 +217,7 @@ def workshop(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
+    (tmp_path / "results").symlink_to(ROOT / "results")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path

@@ -57,7 +57,7 @@ def test_a_matrix_is_put_into_a_model_by_texts_that_name_them(tmp_path: Path, mo
     transformers.BertModel(transformers.BertConfig(vocab_size=4, **sizes)).save_pretrained("model")
     Path("model/vocab.txt").write_text("[PAD]\n[UNK]\nw1\nw2\n")
     embinit.write(np.full((2, 24), 0.25), ["w1", "w2"], "rows.npy")
-    assert embinit.apply("rows.npy", "model", "out").replaced == 2
+    assert embinit.apply("rows.npy", "model", "out", recipe="pretrained").replaced == 2
     assert (embinit.load("out", ["w1", "w2"]).vectors == 0.25).all()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embinit.files import replacing, replacing_folder
+from embinit.files import read_toml, read_whole, replacing, replacing_folder
 from embinit.positions import SINUSOIDAL_RMS, sinusoidal
 from embinit.seeds import stream
 from tests.refusal import refused
@@ -154,3 +154,35 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
             with refused(f"cannot write {path}: {taken} is a file, not a folder"), write(path):
                 pass
     assert taken.read_bytes() == b"old"
+
+
+ENDLESS: dict[str, str] = {
+    "lists": "a = " + "[" * 5000 + "]" * 5000,
+    "tables": "a = " + "{a = " * 5000 + "1" + "}" * 5000,
+    "a key": "[" + ".".join("a" * 100_000) + "]\nx = 1",
+    "a key of texts": ".".join(['"a"'] * 100_000) + " = 1",
+}
+
+
+@pytest.mark.parametrize("content", ENDLESS.values(), ids=ENDLESS)
+def test_toml_that_is_nested_without_end_is_one_sentence(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text(content)
+    with refused(path, "nested too deeply"):
+        read_toml(path)
+
+
+def test_long_texts_and_names_in_toml_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(f'text = "{"A sentence. " * 5000}"\n{"x" * 5000} = 1\na.b.c = 2\n')
+    content = read_toml(path)
+    assert content["a"] == {"b": {"c": 2}}
+    assert len(content["text"]) == 60_000
+
+
+def test_a_file_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    with refused("/dev/zero", "larger than 1 MB"):
+        read_whole(Path("/dev/zero"), 1 << 20)
+    for path in (tmp_path / "absent", tmp_path, Path("a\0b")):
+        with refused("cannot read", repr(str(path))[1:-1]):
+            read_whole(path, 1 << 20)

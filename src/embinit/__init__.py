@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from embinit.diagnosis.verdict import Verdict as Verdict
     from embinit.errors import EmbinitError as EmbinitError
     from embinit.export.formats import write as write
+    from embinit.export.initialize import initialize as initialize
+    from embinit.export.layers import set_embedding as set_embedding
     from embinit.export.models import apply as apply
-    from embinit.export.models import set_embedding as set_embedding
     from embinit.export.rates import parameter_groups as parameter_groups
+    from embinit.export.report import Initialization as Initialization
     from embinit.export.row_rates import row_rates as row_rates
     from embinit.extending.extend import extend as extend
     from embinit.extending.report import Extension as Extension
@@ -51,6 +53,7 @@ _MODULES = {
     "Embeddings": "types",
     "Extension": "extending.report",
     "Host": "types",
+    "Initialization": "export.report",
     "Matching": "alignment",
     "Recipe": "recipes.recipe",
     "Step": "recipes.recipe",
@@ -61,11 +64,12 @@ _MODULES = {
     "diagnose": "diagnosis.diagnose",
     "extend": "extending.extend",
     "host": "hosts",
+    "initialize": "export.initialize",
     "load": "sources.load",
     "parameter_groups": "export.rates",
     "recipe": "recipes.recipe",
     "row_rates": "export.row_rates",
-    "set_embedding": "export.models",
+    "set_embedding": "export.layers",
     "stream": "seeds",
     "write": "export.formats",
 }
@@ -77,6 +81,7 @@ __all__ = [
     "EmbinitError",
     "Extension",
     "Host",
+    "Initialization",
     "Matching",
     "Recipe",
     "Step",
@@ -88,6 +93,7 @@ __all__ = [
     "diagnose",
     "extend",
     "host",
+    "initialize",
     "load",
     "parameter_groups",
     "recipe",

@@ -14,13 +14,12 @@ from embinit.errors import EmbinitError, closest
 from embinit.format import plural
 from embinit.seeds import stream
 from embinit.sources.load import load
-from embinit.text.markers import Scheme, add_marker, scheme_of, strip_marker
+from embinit.text.markers import add_marker, all_markers, scheme_of, strip_marker
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Aligned, Embeddings, Flags, Kind, Matrix, Vocabulary, as_matrix
 
 Projection = Literal["pca", "orthogonal", "pad"]
 
-_SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 #: The vectors of sub-word pieces are composed from at most this many words, the most frequent of the source.
 _WORDS_FOR_PIECES = 50_000
 
@@ -113,10 +112,11 @@ def spellings(vocabulary: Vocabulary, matching: Matching) -> frozenset[str]:
         if token in vocabulary.specials:
             continue
         text, begins = strip_marker(token, scheme) if matching.markers else (token, True)
-        for cased in _cases(text) if matching.case else (text,):
-            forms.add(cased)
+        for cased in set(_cases(text)) if matching.case else (text,):
             if matching.markers:
-                forms.update(add_marker(cased, begins, source_scheme) for source_scheme in _SCHEMES)
+                forms.update(all_markers(cased, begins))
+            else:
+                forms.add(cased)
     return frozenset(forms)
 
 

@@ -1,4 +1,4 @@
-"""Atomic writes of files and folders, and reading of compressed files."""
+"""Atomic writes of files and folders, and reading of compressed files and of small ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import gzip
 import io
 import lzma
 import os
+import re
 import secrets
 import shutil
 import struct
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,6 +26,12 @@ BUFFER = 1 << 20
 _LONGEST = 200
 #: The exceptions of gzip, bz2, lzma and zipfile on damaged input.
 _DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, struct.error)
+#: No experiment or recipe comes near this size.
+_LARGEST_TOML = 1 << 24
+#: A key of 32 parts. The parser's time grows with the square of the number of parts.
+_ENDLESS_KEY = re.compile(r"(?<![\w\"'-])(?:[\"']?[\w-]+[\"']?[ \t]*\.[ \t]*){32}")
+#: Compressed text grows a few times. A file that grows more than this, beyond the first bytes, is refused.
+_LARGEST_GROWTH, _ANY_GROWTH = 200, 1 << 28
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"PK\x05\x06": "zip"}
 
 
@@ -40,6 +48,34 @@ def component(name: str, kind: str) -> str:
             "because files are named after it"
         )
     return name
+
+
+def read_whole(path: Path, largest: int) -> bytes:
+    """Return the content of a file that is small if it is sound; a larger one is an error before it fills the memory."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(largest + 1)
+    except OSError as error:
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:  # a NUL in the name
+        raise EmbinitError(f"cannot read {str(path)!r}: no file can have this name") from None
+    if len(content) > largest:
+        raise EmbinitError(f"{path} is larger than {largest >> 20} MB, as no file of its kind is")
+    return content
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file."""
+    content = read_whole(path, _LARGEST_TOML)
+    try:
+        text = content.decode("utf-8")
+        if _ENDLESS_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EmbinitError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise EmbinitError(f"{path} is nested too deeply; tables have a few levels") from None
 
 
 @contextmanager
@@ -124,17 +160,42 @@ def open_unpacked(path: Path, member: str | None = None) -> Iterator[BinaryIO]:
                 open_archive(path) as archive,
                 _open_member(archive, path, _member_name(archive, path, member)) as inner,
             ):
-                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
+                yield _bounded(inner, path)
             return
         readers: dict[str, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         with readers[kind](path, "rb") if kind in readers else path.open("rb", buffering=0) as inner:
-            yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, inner), BUFFER))
+            yield _bounded(inner, path) if kind in readers else io.BufferedReader(inner, BUFFER)
     except _DAMAGE as error:
         raise EmbinitError(f"{path} is damaged or cut short: {error}") from None
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+class _Bounded(io.RawIOBase):
+    """Unpacked bytes; more of them than any honest file has are an error."""
+
+    def __init__(self, inner: IO[bytes], path: Path) -> None:
+        self._inner, self._path = inner, path
+        self._room = max(_ANY_GROWTH, _LARGEST_GROWTH * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._inner.read(len(buffer))
+        buffer[: len(content)] = content
+        self._room -= len(content)
+        if self._room < 0:
+            raise EmbinitError(
+                f"{self._path} unpacks to more than {_LARGEST_GROWTH} times its size, as no text or vectors do"
+            )
+        return len(content)
+
+
+def _bounded(inner: IO[bytes], path: Path) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Bounded(inner, path), BUFFER))
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:

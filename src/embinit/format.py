@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
+#: Differences of scores below this are rounding errors.
+_ZERO = 1e-9
 #: Stands for a value that does not exist.
 NONE = "–"
 
@@ -23,11 +26,22 @@ def signed(value: float | None, digits: int) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int, sign: bool = False) -> str:
-    """Return `[0.9, 1.9]`, or – where there is none."""
+    """Return `[0.9, 1.9]`, or – if there is none. A bound near zero gets more digits, because its sign decides.
+
+    >>> interval(0.04, 1.2, 1, sign=True), interval(-0.003, 1.2, 1)
+    ('[+0.04, +1.2]', '[−0.003, 1.2]')
+    """
     if low is None or high is None:
         return NONE
     form = signed if sign else fixed
-    return f"[{form(low, digits)}, {form(high, digits)}]"
+    return f"[{form(low, _telling(low, digits))}, {form(high, _telling(high, digits))}]"
+
+
+def _telling(value: float, digits: int) -> int:
+    """Return the digits after the point that show a value's sign; what is smaller than rounding errors counts as zero."""
+    if abs(value) < _ZERO:
+        return digits
+    return next(more for more in itertools.count(digits) if float(f"{value:.{more}f}") != 0)
 
 
 def probability(value: float | None) -> str:

@@ -56,14 +56,15 @@ def test_apply_puts_a_matrix_into_a_model(tmp_path: Path) -> None:
     (model / "vocab.txt").write_text("[PAD]\n[UNK]\nw0\nw1\n##x\n##y\n")
     vectors = tmp_path / "rows.txt"
     vectors.write_text("".join(f"w{i} {' '.join([f'{i}.5'] * 24)}\n" for i in range(3)))
-    done = run("apply", vectors, model, "-o", tmp_path / "out", "--json")
+    raw = ("--recipe", "pretrained")
+    done = run("apply", vectors, model, "-o", tmp_path / "out", "--json", *raw)
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
-    assert (content["replaced"], content["unused"], content["rows"]) == (2, 1, 6)
+    assert (content["replaced"], content["specials_kept"], content["others_kept"], content["rows"]) == (2, 2, 2, 6)
     rows = embinit.load(tmp_path / "out", wanted={"w0", "w1"}).vectors
     assert (rows[:, 0] == [0.5, 1.5]).all()
-    resized = run("apply", vectors, model, "-o", tmp_path / "resized", "--resize")
-    assert "replaced: 3 of 3 rows" in " ".join(resized.stdout.split())
+    resized = run("apply", vectors, model, "-o", tmp_path / "resized", "--resize", "--json", *raw)
+    assert json.loads(resized.stdout)["replaced"] == json.loads(resized.stdout)["rows"] == 3
 
 
 def test_analogy_and_table_4(glove_file: Path, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from embinit.corpora.tasks import read_corpus, task_data
 from embinit.experiments.definition.settings import TaskSettings
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.inputs.locations import Places
 from embinit.experiments.inputs.tasks import ready
+from embinit.prepared.folder import fingerprint
 from embinit.prepared.prepare import Settings, prepare
 
 ROOT = Path(__file__).parents[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -13,9 +14,12 @@ import pytest
 import torch
 
 from embinit.errors import EmbinitError
+from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.inputs.outline import read_experiment
+from embinit.experiments.inputs.resolve import resolve
 from embinit.experiments.jobs import read_jobs
+from embinit.experiments.plan import specs_of, write_plan
 from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.registry import stale
 from embinit.experiments.runs.store import results_of
@@ -159,3 +163,73 @@ def test_types_are_checked_with_their_place(tmp_path: Path) -> None:
     assert typed({"a": 1, "b": None}, dict[str, float | None]) == {"a": 1, "b": None}
     with refused("larger than 4", error=Damaged):
         read_json(path, list[int], largest=4)
+
+
+def flipped(path: Path) -> None:
+    """Change one bit near the end of a file, where its numbers are."""
+    raw = bytearray(path.read_bytes())
+    raw[-2] ^= 1
+    path.write_bytes(raw)
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> tuple[Path, list[str], dict[str, bytes]]:
+    """Return jobs.json of an experiment, its keys, and the bytes of everything that its runs read."""
+    jobs = planned(tmp_path)
+    return jobs, [job.key for job in read_jobs(jobs).jobs], read_by(jobs.parent)
+
+
+def read_by(work: Path) -> dict[str, bytes]:
+    """Return what the runs of a folder read. The header of safetensors files has no fixed order, so it is left out."""
+    read = {str(file.relative_to(work)): file.read_bytes() for file in work.glob("prepared/*/*")}
+    for file in work.glob("sources/*"):
+        raw = file.read_bytes()
+        read[file.name] = raw[8 + int.from_bytes(raw[:8], "little") :]
+    return read
+
+
+def again(folder: Path) -> list[str]:
+    """Plan the experiment of a folder once more, and return its keys."""
+    made = resolve([read_draft(folder / "made.toml")], Places(folder / "data", folder / "vectors", folder / "work"))
+    path = write_plan(made, specs_of(made), folder / "work", folder / "work")
+    return [job.key for job in read_jobs(path).jobs]
+
+
+@pytest.mark.parametrize("newer", [False, True], ids=["same source", "newer source"])
+@pytest.mark.parametrize("pattern", ["prepared/*/train.source.ids.npy", "prepared/*/manifest.json", "sources/*"])
+def test_damaged_data_and_rows_are_made_again(
+    pattern: str, newer: bool, sound: tuple[Path, list[str], dict[str, bytes]], tmp_path: Path
+) -> None:
+    _, keys, before = sound
+    flipped(next((tmp_path / "work").glob(pattern)))
+    assert read_by(tmp_path / "work") != before
+    if newer:
+        for file in (*tmp_path.glob("data/*/*"), *tmp_path.glob("vectors/*")):
+            os.utime(file, (2e9, 2e9))
+    assert again(tmp_path) == keys
+    assert read_by(tmp_path / "work") == before
+
+
+def test_a_damaged_copy_in_a_plans_folder_is_replaced(
+    sound: tuple[Path, list[str], dict[str, bytes]], tmp_path: Path
+) -> None:
+    made = resolve(
+        [read_draft(tmp_path / "made.toml")], Places(tmp_path / "data", tmp_path / "vectors", tmp_path / "work")
+    )
+    plan = tmp_path / "plan"
+    for pattern in ("prepared/*/train.source.ids.npy", "sources/*", "none"):
+        write_plan(made, specs_of(made), plan, tmp_path / "work")
+        assert read_by(plan) == sound[2]
+        for file in plan.glob(pattern):
+            flipped(file)
+
+
+@pytest.mark.parametrize("content", ["[]", "[" * 9000, '{"folder": 3, "data": [], "rows": {}, "dim": "x"}', "{"])
+def test_a_damaged_index_is_made_again(
+    content: str, sound: tuple[Path, list[str], dict[str, bytes]], tmp_path: Path
+) -> None:
+    index = list((tmp_path / "work" / "index").iterdir())
+    assert index
+    for file in index:
+        file.write_text(content)
+    assert again(tmp_path) == sound[1]

@@ -26,10 +26,52 @@ class Tied(torch.nn.Module):  # type: ignore[misc, name-defined]
 
 def test_every_weight_is_in_one_group_and_tied_ones_go_with_the_rows() -> None:
     model = Tied()
-    others, rows = parameter_groups(model, model.embedding, lr=1e-3)
+    others, exempt, rows = parameter_groups(model, model.embedding, lr=1e-3)
     assert [id(weight) for weight in rows["params"]] == [id(model.embedding.weight)]
-    assert {id(weight) for weight in others["params"]} == {id(weight) for weight in model.layer.parameters()}
-    assert (rows["lr"], others["lr"]) == (pytest.approx(1e-4), 1e-3)
+    assert [id(weight) for weight in others["params"]] == [id(model.layer.weight)]
+    assert [id(weight) for weight in exempt["params"]] == [id(model.layer.bias)]
+    assert (rows["lr"], others["lr"], exempt["lr"]) == (pytest.approx(1e-4), 1e-3, 1e-3)
+    assert [group.get("weight_decay") for group in (others, exempt, rows)] == [None, 0, None]
+
+
+def test_decay_goes_to_all_weights_but_biases_and_norms() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Linear(4, 4), torch.nn.RMSNorm(4))
+    groups = parameter_groups(model, model[0], lr=1e-3, weight_decay=0.1)
+    assert [[tuple(weight.shape) for weight in group["params"]] for group in groups] == [
+        [(4, 4)],
+        [(4,), (4,)],
+        [(9, 4)],
+    ]
+    optimizer = torch.optim.AdamW(groups)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.fill_(1.0)
+    for weight in model.parameters():
+        weight.grad = torch.zeros_like(weight)
+    optimizer.step()
+    # Without a gradient, AdamW multiplies a weight by 1 - lr · decay.
+    assert model[1].weight.unique().tolist() == [pytest.approx(1 - 1e-3 * 0.1, abs=1e-9, rel=1e-7)]
+    assert model[0].weight.unique().tolist() == [pytest.approx(1 - 1e-4 * 0.1, abs=1e-9, rel=1e-7)]
+    assert model[1].bias.unique().tolist() == model[2].weight.unique().tolist() == [1.0]
+
+
+def test_a_model_without_biases_and_norms_has_two_groups() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Linear(4, 4, bias=False))
+    assert len(parameter_groups(model, model[0], lr=1e-3)) == 2
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "llama", "marian"])
+def test_the_weights_without_decay_are_those_of_trainer(family: str) -> None:
+    from tests.export.tiny_models import FAMILIES
+
+    transformers = pytest.importorskip("transformers")
+    model = FAMILIES[family]()
+    decayed = set(transformers.Trainer.get_decay_parameter_names(None, model))
+    names = {id(weight): name for name, weight in model.named_parameters()}
+    groups = parameter_groups(model, lr=1e-3)
+    ours = {names[id(weight)] for group in groups if group.get("weight_decay") != 0 for weight in group["params"]}
+    assert ours == decayed & set(names.values())
+    assert sum(len(group["params"]) for group in groups) == len(names)
 
 
 @pytest.mark.parametrize("rate", [0.1, 1.0, 0.0])
@@ -53,7 +95,7 @@ def test_schedulers_that_scale_keep_the_ratio() -> None:
     for _ in range(3):
         optimizer.step()
         scheduler.step()
-    others, rows = (group["lr"] for group in optimizer.param_groups)
+    others, _, rows = (group["lr"] for group in optimizer.param_groups)
     assert others == pytest.approx(1e-3 / 8)
     assert rows == pytest.approx(others / 10)
 
@@ -64,7 +106,7 @@ def test_schedulers_that_set_rates_take_one_for_each_group() -> None:
     rates = [group["lr"] for group in optimizer.param_groups]
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=rates, total_steps=9)
     for _ in range(8):
-        others, rows = (group["lr"] for group in optimizer.param_groups)
+        others, _, rows = (group["lr"] for group in optimizer.param_groups)
         assert rows == pytest.approx(others / 10)
         optimizer.step()
         scheduler.step()
@@ -72,10 +114,10 @@ def test_schedulers_that_set_rates_take_one_for_each_group() -> None:
 
 def test_a_weight_and_a_wrapped_model_are_taken() -> None:
     model = Tied()
-    _, rows = parameter_groups(model, model.embedding.weight, lr=torch.tensor(1e-3))  # type: ignore[arg-type]
+    *_, rows = parameter_groups(model, model.embedding.weight, lr=torch.tensor(1e-3))  # type: ignore[arg-type]
     assert float(rows["lr"]) == pytest.approx(1e-4)
     model.get_input_embeddings = lambda: model.embedding  # type: ignore[assignment]
-    _, wrapped = parameter_groups(torch.nn.DataParallel(model), lr=1e-3)
+    *_, wrapped = parameter_groups(torch.nn.DataParallel(model), lr=1e-3)
     assert [id(weight) for weight in wrapped["params"]] == [id(model.embedding.weight)]
 
 
@@ -83,9 +125,9 @@ def test_the_rows_of_a_hugging_face_model_are_its_input_embeddings() -> None:
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=11, **sizes))
-    others, rows = parameter_groups(model, lr=1e-3)
+    *others, rows = parameter_groups(model, lr=1e-3)
     assert [tuple(weight.shape) for weight in rows["params"]] == [(11, 8)]
-    assert len(rows["params"]) + len(others["params"]) == len(list(model.parameters()))
+    assert 1 + sum(len(group["params"]) for group in others) == len(list(model.parameters()))
 
 
 WRONG = {
@@ -111,6 +153,10 @@ WRONG = {
         "Embedding is no layer with weights",
     ),
     "a negative rate": (lambda model: parameter_groups(model, model.embedding, lr=1, rate=-1), "rate = -1, but"),
+    "a negative decay": (
+        lambda model: parameter_groups(model, model.embedding, lr=1, weight_decay=-0.1),
+        "weight_decay = -0.1, but a number of 0 or more is expected",
+    ),
     "no number for a rate": (
         lambda model: parameter_groups(model, model.embedding, lr=1, rate=float("nan")),
         "rate = nan, but a number of 0 or more is expected",

@@ -92,3 +92,39 @@ def test_rows_that_do_not_arrive_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.nn.Parameter, "copy_", lambda self, values: self, raising=False)
     with pytest.raises(EmbinitError, match="does not hold the rows that were put into it"):
         set_embedding(layer, MATRIX)
+
+
+@pytest.mark.parametrize("form", ["list", "mask", "tensor", "set", "range"])
+def test_ids_name_the_rows_that_are_replaced(form: str) -> None:
+    layer = torch.nn.Embedding(7, 5, padding_idx=3)
+    before = layer.weight.detach().clone()
+    mask = np.zeros(7, dtype=bool)
+    mask[2:5] = True
+    ids = {"list": [2, 3, 4], "mask": mask, "tensor": torch.tensor([2, 3, 4]), "set": {4, 3, 2}, "range": range(2, 5)}
+    set_embedding(layer, MATRIX[:3], ids=ids[form])
+    assert layer.weight[[2, 4]].detach().numpy().tobytes() == MATRIX[[0, 2]].tobytes()
+    others = [0, 1, 3, 5, 6]  # 3 is the padding row
+    assert torch.equal(layer.weight[others], before[others])
+
+
+def test_ids_may_be_in_any_order() -> None:
+    layer = torch.nn.Embedding(7, 5)
+    set_embedding(layer, MATRIX[:2], ids=[6, 0])
+    assert layer.weight[[6, 0]].detach().numpy().tobytes() == MATRIX[:2].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([0, 1, 7], "ids has 7, but the layer has the rows 0 to 6"),
+        ([0, 1, 1], "ids names a row twice"),
+        ([0, 1], r"2 ids name rows of 5 dimensions, but the matrix has the shape \(3, 5\)"),
+        (["cat"], "no list of row numbers"),
+    ],
+)
+def test_wrong_ids_change_nothing(ids: list[int], message: str) -> None:
+    layer = torch.nn.Embedding(7, 5)
+    before = layer.weight.detach().clone()
+    with pytest.raises(EmbinitError, match=message):
+        set_embedding(layer, MATRIX[:3], ids=ids)
+    assert torch.equal(layer.weight, before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -99,6 +100,14 @@ def test_wrong_input_is_one_sentence(text: Path, tmp_path: Path, words: list[str
     assert done.stderr.startswith("embinit: ") and done.stderr.count("\n") == 1
     assert sentence in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "latin", "text.txt.gz"]
+
+
+def test_a_closed_stdin_is_one_sentence(tmp_path: Path) -> None:
+    line = f"exec {shlex.join(command('-', *SMALL, '-o', tmp_path / 'v.txt'))} <&-"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("embinit: stdin is closed") and done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("checkpoint", ["none", "left", "given up"])

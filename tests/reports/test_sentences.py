@@ -143,7 +143,8 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     ),
     (
         kinds.SweepOptima((kinds.SweepOptimum("random", "", 0.4, 38.04, BLEU, 0.1, 0.8),), 1),
-        "Best: random at 0.4 (38.0 BLEU, 0.1 to 0.8 as good within noise), and 1 more line.",
+        "Best: random at 0.4 (38.0 BLEU, 0.1 to 0.8 as good within noise), and 1 more line; noise by one σ, pooled over all "
+        "places.",
     ),
     (kinds.SweepDifference("meaning", "better", "random", (0.1, 1.0)), "meaning is better than random at 0.1 and 1."),
     (

@@ -17,6 +17,7 @@ from embinit.reports.model import Part, Summary
 from embinit.reports.scores import ScoreName, TableRow
 from embinit.reports.summarize import summarize
 from embinit.reports.verdicts import HighestMean, InBlock, NoneBetter, NotRun, StartTallies, StartTally, UseStart
+from embinit.reports.writers import tables
 from tests.reports import made
 
 
@@ -166,6 +167,27 @@ def test_settings_are_compared_with_their_own_baseline() -> None:
     (verdict,) = summary.answer.verdicts
     assert isinstance(verdict, StartTallies)
     assert (verdict.unit, verdict.tallies) == ("setting", (StartTally("pretrained", 1, 0, 2),))
+
+
+def test_a_classifier_is_scored_by_both_criteria_for_the_epoch() -> None:
+    block = made.block("SST-2", recipes=("xavier", "pretrained"), task="sst2", seeds=range(3))
+    found = made.results(block)
+    for key, one in found.items():
+        history: list[dict[str, float | None]] = [
+            {"accuracy": 0.70, "valid loss": 0.6},
+            {"accuracy": 0.75, "valid loss": 0.5},
+            {"accuracy": 0.80 + one.spec.seed / 100, "valid loss": 0.7},
+        ]
+        found[key] = replace(one, history=history)
+    (part,) = report(block, results=found).parts
+    best, lowest = part.rows[0].epoch_choices
+    assert (best.criterion, best.epoch, best.score.mean) == ("highest score", 3.0, pytest.approx(81.0))
+    assert (lowest.criterion, lowest.epoch, lowest.score.mean) == ("lowest loss", 2.0, pytest.approx(75.0))
+    table = tables.epoch_choices(part)
+    assert table is not None
+    assert [str(cell) for cell in table.rows[0]] == ["xavier", "3.0", "81.0 ± 1.0", "2.0", "75.0 ± 0.0"]
+    (translation,) = report(made.block()).parts
+    assert tables.epoch_choices(translation) is None
 
 
 def test_data_without_test_rows_is_judged_on_its_validation_rows() -> None:

@@ -11,7 +11,17 @@ import pytest
 from embinit.reports.results_file import write_compact, write_measured
 from embinit.reports.results_reader import read_compact
 from research.advice import section
-from research.judging import advised, always, at_full_rate, outcome, tally, to_compare, untold
+from research.judging import (
+    advised,
+    always,
+    always_at_advised_rate,
+    at_full_rate,
+    comparators,
+    outcome,
+    tally,
+    to_compare,
+    untold,
+)
 from research.results import main
 from research.trials import trials
 from tests.reports import made
@@ -152,7 +162,7 @@ def test_a_rate_that_was_tried_with_other_rows_alone_leaves_the_advice_open() ->
     trial = of_classifier(slow={"larger": 42.0})
     assert outcome(trial, advised(trial)).why == f"pretrained_xavier{SLOW} was not run"
     said = "\n".join(section([trial]))
-    assert "Open: none of 1 cell can be judged yet." in said
+    assert "Open: none of 1 block can be judged yet." in said
     # Where nobody tried the rate, what is advised for the full one is judged.
     assert advised(of_classifier()) == to_compare(of_classifier()) == SIZED
     said = "\n".join(section([of_classifier()]))
@@ -179,18 +189,32 @@ def test_hits_are_counted_beside_those_of_advisers_that_look_at_nothing() -> Non
     assert regret["BLEU"] == pytest.approx((39.0 - 33.0) / 2, abs=0.5)
 
 
+def test_advisers_that_look_at_nothing_may_also_have_the_advised_rate() -> None:
+    trial = of_classifier(slow={"pretrained_xavier": 44.0, "larger": 42.0})
+    assert always_at_advised_rate("pretrained_xavier")(trial) == f"pretrained_xavier{SLOW}"
+    # Random rows were not run at that rate, so their full rate stands for it.
+    assert always_at_advised_rate("xavier")(trial) == "xavier"
+    hits = {name: tally([trial], adviser).hits for name, adviser in comparators().items()}
+    assert hits["always pretrained_xavier at the advised rate"] == 1
+    assert hits["always pretrained_xavier"] == 0
+    said = "\n".join(section([trial]))
+    assert "| always pretrained_xavier at the advised rate | 1 of 1 |" in said
+    assert "always xavier at the advised rate" not in said  # it chooses what “always xavier” chooses
+
+
 def test_the_section_says_whether_the_advice_is_worth_anything() -> None:
     good, bad = ("\n".join(section(cells(border))) for border in (2.5, 100.0))
-    assert "in 8 of 8 cells: more often than any one recipe taken always (pretrained or pretrained_xavier: 4)." in good
-    assert "in 4 of 8 cells: less often than pretrained taken always (8)." in bad
+    assert "in 8 of 8 blocks, with a mean regret of 0.00 BLEU. That is more than the 4 of “always pretrained” (" in good
+    assert "in 4 of 8 blocks, " in bad
+    assert "That is fewer than the 8 of “always pretrained” (0.00 BLEU), the best of 3 advisers" in bad
     assert "| embinit inspect | 8 of 8 | 100.0 % | [68, 100] % | 0.00 |" in good
 
 
 def test_nothing_that_can_be_judged_is_said() -> None:
     said = "\n".join(section(trials([measured({"x": [seen(9.0)]})])))
-    assert "Open: none of 1 cell can be judged yet." in said
+    assert "Open: none of 1 block can be judged yet." in said
     assert "- Open (not trained yet): x." in said
-    assert "<summary>What it saw</summary>" in said
+    assert "<summary>What it measured</summary>" in said
     mixed = "\n".join(section([one(9.0, WIDE), *trials([measured({"y": [seen(9.0)]})])]))
     cells_of = mixed.partition("| block | ratio |")[2].partition("<details>")[0]
     assert "| y |" not in cells_of
@@ -208,11 +232,11 @@ def test_results_md_has_the_section_from_the_files_alone(tmp_path: Path) -> None
     main([str(tmp_path), str(tmp_path / "RESULTS.md"), "--no-figures"])
     short, written = ((tmp_path / name).read_text("utf-8") for name in ("RESULTS.md", "advice.md"))
     assert written.count("# Is the advice of `embinit inspect` good?") == 1
-    assert "in 1 of 2 cells: less often than pretrained_xavier taken always (2)." in written
+    assert "That is fewer than the 2 of “always pretrained_xavier” (" in written
     assert "| **miss** |" in written
     assert "\n- its lines were read from sst, 9\n" in written
     # The rounding of the small file changes no advice.
     (first, second) = trials([ran, read_compact(tmp_path / "verdicts.results.json")])
     assert (advised(first), advised(second)) == ("pretrained_xavier", "pretrained")
-    assert written.count("<summary>What it saw</summary>") == 1
+    assert written.count("<summary>What it measured</summary>") == 1
     assert "**The advice of `embinit inspect`.** The start that it advises was the best one" in short

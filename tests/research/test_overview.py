@@ -52,7 +52,7 @@ def test_the_section_has_a_line_for_each_finding_each_open_question_and_the_advi
     assert "**Finding 2: large rows hide the positions that are added to them.** Not tested." in said
     assert "**Which scale?** Best: " in said
     assert "xavier at 0.1 (38." in said or "xavier at 0.1 (37." in said
-    assert "in 1 of 1 cell" in said
+    assert "in 1 of 1 block" in said
     assert "Not run: 1 block needs files that are not at hand." in said
 
 
@@ -90,4 +90,4 @@ def test_several_sweeps_are_one_sentence() -> None:
 
 def test_runs_of_two_reports_are_counted_once() -> None:
     assert cost([table1(), table1()]).startswith("32 runs ")
-    assert "in 1 of 2 cells" in "\n".join(section([], findings([]), [one(2.0, WIDE), one(2.0, NARROW)]))
+    assert "in 1 of 2 blocks" in "\n".join(section([], findings([]), [one(2.0, WIDE), one(2.0, NARROW)]))

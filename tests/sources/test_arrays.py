@@ -169,6 +169,18 @@ def test_a_mapping_beyond_the_rows_is_an_error(tmp_path):
         load(f"{tmp_path}::embeddings")
 
 
+def test_fewer_weights_than_rows_are_an_error(tmp_path):
+    checkpoint(tmp_path, {"embeddings": matrix(8), "weights": np.ones(2)}, {"model_type": "model2vec"})
+    with refused("2 weights for 8 rows"):
+        load(tmp_path)
+
+
+def test_rows_that_are_all_nan_are_an_error(tmp_path):
+    checkpoint(tmp_path, {"embeddings": np.full((8, 4), np.nan)}, {"model_type": "model2vec"})
+    with refused(tmp_path, "no usable row"):
+        load(tmp_path)
+
+
 def test_an_array_without_dimensions_is_an_error(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((2, 0), np.float32))
     (tmp_path / "rows.txt").write_text("a\nb\n")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from embinit import files
+from embinit.sources import text
 from embinit.sources.load import load
 from embinit.text import vocabulary
 from embinit.text.vocabulary import read_lines
@@ -54,6 +59,32 @@ def test_limits_of_fasttext_models(tmp_path):
         load(fasttext(tmp_path / "model.bin", b"word", 2**31 - 1), {"another"})
     with refused("a word is longer than 65,536 bytes"):
         load(fasttext(tmp_path / "model.bin", b"x" * (3 << 20), 6))
+
+
+def test_a_word_longer_than_any_dictionary_holds_is_not_composed(tmp_path):
+    path = fasttext(tmp_path / "model.bin", b"word", 100)
+    assert load(path, {"word", "x" * (1 << 20)}).tokens == ["word"]
+
+
+def test_millions_of_blank_lines_are_counted_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_parse_line", lambda *_: pytest.fail("a blank line was parsed on its own"))
+    path = tmp_path / "blank.txt"
+    path.write_bytes(b"the 1 2 3\n" + b"\n" * 500_000 + b" \r\n" * 10 + b"cat 4 5 6\n")
+    embeddings = load(path)
+    assert embeddings.tokens == ["the", "cat"]
+    assert embeddings.origin.counts["blank lines"] == 500_010
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
+def test_a_text_that_unpacks_without_measure_is_refused(packed, tmp_path, monkeypatch):
+    path = tmp_path / "packed"
+    path.write_bytes(packed(b"the 0 0 0\n" * 300_000))
+    assert load(path).tokens == ["the"]
+    monkeypatch.setattr(files, "_ANY_GROWTH", 1 << 20)
+    with refused(path, "more than 200 times its size"):
+        load(path)
+    with refused(path, "more than 200 times its size"):
+        list(read_lines([path]))
 
 
 def test_a_text_without_line_breaks_is_refused(tmp_path, monkeypatch):

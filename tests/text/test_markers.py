@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
-from embinit.text.markers import add_marker, from_byte_level, looks_special, scheme_of, strip_marker, to_byte_level
+from embinit.text.markers import (
+    add_marker,
+    all_markers,
+    from_byte_level,
+    looks_special,
+    scheme_of,
+    strip_marker,
+    to_byte_level,
+)
 
 SCHEMES = ["sentencepiece", "byte-level", "wordpiece", "end-of-word"]
 # What a piece may hold: no spaces and no marks of its own.
@@ -19,6 +27,13 @@ word = st.text(
 @given(text=word, begins=st.booleans())
 def test_strip_marker_is_the_inverse_of_add_marker(scheme, text, begins):
     assert strip_marker(add_marker(text, begins, scheme), scheme) == (text, begins)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs"])), begins=st.booleans())
+def test_all_markers_are_those_of_each_scheme_once(text, begins):
+    expected = {add_marker(text, begins, scheme) for scheme in [*SCHEMES, "subword-nmt", "words"]}
+    assert set(all_markers(text, begins)) == expected
 
 
 @settings(max_examples=100, deadline=None)

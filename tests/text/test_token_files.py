@@ -151,7 +151,18 @@ WRONG = {
     "list of numbers": ("tokens.json", b"[1, 2]", " is not a token list; expected "),
     "map to words": ("vocab.json", b'{"a": "b"}', " is not a token list; expected "),
     "negative ids": ("vocab.json", b'{"a": -1}', " is not a token list; expected "),
-    "absurd ids": ("vocab.json", b'{"a": 99999999999}', " is not a vocabulary: one of its tokens has id 99999999999"),
+    "absurd ids": (
+        "vocab.json",
+        b'{"a": 99999999999}',
+        " is not a vocabulary: it has 1 tokens, and one of them has id ",
+    ),
+    "ids with a gap of millions": (
+        "vocab.json",
+        b'{"the": 0, "cat": 9999999}',
+        " is not a vocabulary: it has 2 tokens",
+    ),
+    "specials in a list": ("tokens.json", b'{"tokens": ["the"], "specials": [["x"]]}', " is damaged: its specials "),
+    "specials that are none": ("tokens.json", b'{"tokens": ["the"], "specials": 3}', " is damaged: its specials "),
     "fractional ids": ("vocab.json", b'{"a": 0.5}', " is not a token list; expected "),
     "no vocabulary": (
         "tokenizer.json",
@@ -182,6 +193,13 @@ def test_a_wrong_file_is_an_error_that_names_it(name, data, message, tmp_path):
     (tmp_path / name).write_bytes(data)
     with refused(f"{tmp_path / name}{message}"):
         read_tokens(tmp_path / name)
+
+
+def test_an_added_token_with_an_id_far_beyond_the_others_is_refused(tmp_path):
+    (tmp_path / "vocab.txt").write_text("the\ncat\n")
+    (tmp_path / "added_tokens.json").write_text('{"dog": 9999999}')
+    with refused(tmp_path / "added_tokens.json", "9,999,999"):
+        table(tmp_path)
 
 
 def test_a_folder_without_a_list_says_what_was_looked_for(tmp_path):

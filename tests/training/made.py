@@ -13,6 +13,7 @@ from embinit.prepared.folder import Prepared
 from embinit.prepared.prepare import Settings, prepare
 from embinit.training.loop import Outcome, train
 from embinit.training.options import Training
+from embinit.types import task_kind
 
 WORDS = [f"w{i}" for i in range(12)]
 
@@ -45,6 +46,23 @@ def sorting_task(folder: Path) -> Prepared:
     splits = {name: split_of(*rows(n), Reading([name])) for name, n in (("train", 200), ("valid", 60))}
     corpus = Corpus("sorting", "classification", splits, ("low", "high"), ("xx",))
     return prepare(corpus, Settings("sorting", ("whitespace",), False, 1, ("xx",)), folder)[0]
+
+
+def text_task(folder: Path, masked: bool = False) -> Prepared:
+    """Lines that count up from a word on: a running text whose next word is known from the one before."""
+    rng = np.random.default_rng(2)
+
+    def lines(count: int) -> list[str]:
+        return [
+            " ".join(WORDS[(first + i) % 12] for i in range(length))
+            for first, length in zip(rng.integers(0, 12, count), rng.integers(0, 9, count), strict=True)
+        ]
+
+    sizes = {"train": 160, "valid": 40, "test": 30}
+    splits = {name: split_of([lines(count)], None, Reading([name])) for name, count in sizes.items()}
+    kind = task_kind("masked_language_model" if masked else "language_model")
+    corpus = Corpus("counting", kind, splits, languages=("xx",))
+    return prepare(corpus, Settings("counting", ("whitespace",), False, 1, ("xx",)), folder)[0]
 
 
 def architecture(prepared: Prepared, **changes: object) -> Architecture:
@@ -80,7 +98,8 @@ def eventful(prepared: Prepared, **how: object) -> Outcome:
     members = [member(a, 1), Member(2, member(a, 2).matrices, kept), lost]
     training = settings(
         rate=1.5e-2, warmup=20, schedule="linear", clip=1.0, smoothing=0.1, embedding_rate=0.5, frozen_epochs=1,
-        order="bucketed", patience=1, bleu_every=2,
+        order="shuffled" if a.is_language_model else "bucketed", patience=1, bleu_every=2,
+        weight_decay=0.1 if a.is_language_model else 0.0,
     )  # fmt: skip
     return train(prepared, a, members, training, **how)  # type: ignore[arg-type]
 

@@ -16,7 +16,7 @@ from embinit.training.evaluation import Validation, answers, evaluate, translati
 from embinit.training.loop import Outcome
 from embinit.training.scoring import bleu
 
-from .made import run
+from .made import run, settings
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,9 @@ def test_answers_are_the_likeliest_labels_of_each_sentence_alone(sorting: Prepar
 
 
 def test_accuracy_is_the_share_of_right_answers(sorting: Prepared, classifying: Outcome) -> None:
-    measured = Validation(sorting, "valid", 2, "cpu")(classifying.stack, with_bleu=True)
+    measured = Validation(sorting, classifying.stack.architecture, settings(), 2, "cpu")(
+        classifying.stack, with_bleu=True
+    )
     right = (answers(classifying.stack, sorting, "valid") == sorting.labels("valid")).mean(axis=1)
     assert measured["accuracy"] == right.tolist()
     assert "bleu" not in measured

@@ -15,6 +15,10 @@ def test_rates() -> None:
     assert [linear.rate_at(step, 4) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
     root = Training(rate=1.0, warmup=4, schedule="inverse_sqrt")
     assert root.rate_at(15, 100) == pytest.approx(0.5)
+    cosine = Training(rate=2.0, warmup=2, schedule="cosine", final_rate=0.1)
+    assert [cosine.rate_at(step, 12) for step in range(3)] == [1.0, 2.0, 2.0]
+    assert cosine.rate_at(7, 12) == pytest.approx(0.2 + 1.8 / 2)
+    assert cosine.rate_at(12, 12) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,14 @@ def test_rates() -> None:
         {"found_rate": float("nan")},
         {"found_rate": float("inf")},
         {"frozen_epochs": -2},
-        {"schedule": "cosine"},
+        {"schedule": "cosinus"},
+        {"final_rate": 1.5},
+        {"final_rate": -0.1},
+        {"weight_decay": -0.1},
+        {"weight_decay": float("inf")},
+        {"stride": -1},
+        {"mask_rate": 0.0},
+        {"mask_rate": 1.0},
         {"precision": "float16"},
         {"order": "sorted"},
     ],

@@ -35,43 +35,73 @@ def command(
         bool,
         typer.Option(
             "--resize",
-            help="Give the model exactly the tokens of the matrix, in their order. The tokenizer is left out.",
+            help="Give the model exactly the tokens of the matrix, in their order. Without --tokenizer the folder gets no "
+            "tokenizer.",
         ),
     ] = False,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokenizer",
+            metavar="FOLDER",
+            help="With --resize: the tokenizer to save. Its tokens must be those of the matrix.",
+            show_default=False,
+        ),
+    ] = None,
+    recipe: shared.RecipeOrAdvised = "advised",
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            "--fill",
+            metavar="NAME",
+            help="Also fill the rows of tokens that the source lacks: target, mean, zeros ... By default they keep the "
+            "model's rows.",
+            show_default=False,
+        ),
+    ] = None,
+    task: shared.Task = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="NAME",
+            help="The known model that yours is most like, if its type is not known.",
+            show_default=False,
+        ),
+    ] = None,
+    project: shared.Project = None,
+    output_rows: Annotated[
+        bool,
+        typer.Option("--output-rows", help="Also put the rows into an output layer that has weights of its own."),
+    ] = False,
+    seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
-    """Put a matrix into a Hugging Face model, save the model, load it again and compare every row.
+    """Put vectors into a Hugging Face model, save the model, load it again and compare every row.
 
-    Rows are matched by token. The rows of tokens that the model's tokenizer knows are replaced; special tokens keep their
-    rows. A tied output layer changes with the embedding, an untied one stays as it is. In Python, embinit.set_embedding
-    does the same for any nn.Embedding.
+    A matrix that `embinit make` wrote goes in bit for bit. Any other source is aligned with the model's tokens and gets the
+    recipe that `embinit inspect` advises for this model; --recipe pretrained keeps it raw. Special tokens, and tokens that
+    the source lacks, keep the model's rows. A tied output layer changes with the embedding. In Python, embinit.initialize
+    does the same for a model in memory.
 
     embinit apply embedding.safetensors my-model -o my-model-initialized
     """
-    from dataclasses import asdict
-
-    from embinit.cli.console import console, print_json, working
+    from embinit.cli.console import console, facts_table, print_json, print_warnings, working
     from embinit.export.models import apply
-    from embinit.format import plural
-    from embinit.sources.load import load
+    from embinit.recipes.recipe import ADVISED
+    from embinit.recipes.recipe import recipe as recipe_of
 
-    with working(f"reading {matrix}"):
-        embeddings = load(matrix)
+    if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before anything is read
+        recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
     with working(f"writing {out}"):
-        applied = apply(embeddings, model, out, resize=resize)
+        done = apply(
+            matrix, model, out, resize=resize, tokenizer=tokenizer, recipe=recipe, fill=fill, task=task, seed=seed,
+            host=like, output_rows=output_rows, project=project,  # type: ignore[arg-type]
+        )  # fmt: skip
     if json:
-        print_json({**asdict(applied), "path": str(out)})
+        print_json({**done.as_dict(), "path": str(out)})
         return
     screen = console()
-    size = " (the new size of the model)" if applied.resized else ""
-    output = "the tied output layer changed with them" if applied.tied else "the output layer is not tied to them"
-    screen.print(f"replaced: {applied.replaced:,} of {applied.rows:,} rows{size}; {output}")
-    screen.print(f"kept: {applied.specials_kept:,} special rows, {applied.others_kept:,} rows that the matrix lacks")
-    if applied.missing:
-        tensors = plural(applied.missing, "tensor")
-        screen.print(f"note: {model} lacks {tensors}, which transformers initialized at random", markup=False)
-    if applied.resized:
-        screen.print("left out: the tokenizer, because its tokens are not the model's any more (tokens.json has them)")
-    if applied.unused:
-        screen.print(f"not used: {plural(applied.unused, 'token')} of the matrix that the model's tokenizer lacks")
+    print_warnings(screen, done.warnings)
+    screen.print(facts_table(done.lines()))
     screen.print(f"saved, loaded again and compared bit for bit: {out}", markup=False, soft_wrap=True)

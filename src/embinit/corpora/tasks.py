@@ -45,6 +45,8 @@ class TaskData:
     #: whether labels are the nearest whole number of a score
     rounded: bool = False
     hub: dict[str, str] = field(default_factory=dict)
+    #: how it is split into words by default
+    tokenizer: str = "spacy"
 
 
 def tasks() -> dict[str, TaskData]:
@@ -55,6 +57,11 @@ def tasks() -> dict[str, TaskData]:
 def text_sets() -> dict[str, TaskData]:
     """Return the known running texts by name."""
     return {name: data for name, data in _data_sets().items() if data.task in TEXT_TASKS}
+
+
+def data_sets() -> dict[str, TaskData]:
+    """Return all known data sets by name: sentences, then running texts."""
+    return {**tasks(), **text_sets()}
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from filecmp import cmp
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,24 @@ def write_plan(resolved: Resolved, specs: list[Spec], folder: Path, work: Path) 
 
 
 def _copied(source: Path, target: Path) -> None:
-    if target.exists():
+    """Copy a file or a folder, unless an equal one is there; a damaged one is replaced."""
+    if _equal(source, target):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
     if source.is_dir():
         shutil.copytree(source, part)
+        shutil.rmtree(target, ignore_errors=True)
     else:
         shutil.copyfile(source, part)
-    part.rename(target)
+    part.replace(target)
+
+
+def _equal(source: Path, target: Path) -> bool:
+    """Return whether two files, or the files of two folders, have the same bytes."""
+    if source.is_dir():
+        names = sorted(path.name for path in source.iterdir())
+        there = sorted(path.name for path in target.iterdir()) if target.is_dir() else []
+        return names == there and all(_equal(source / name, target / name) for name in names)
+    return target.is_file() and cmp(source, target, shallow=False)

@@ -16,6 +16,8 @@ LATER: dict[str, Any] = {
     "model.position_dims": 0, "model.position_gain": 1.0, "training.found_rate": 1.0, "model.norm_kind": "layer",
     "model.norm_epsilon": 1e-5, "model.final_norm": True, "model.biases": True, "model.output_bias": True,
     "model.output_block": False, "model.hidden_dropout": True, "model.initial": "xavier",
+    "training.final_rate": 0.0, "training.weight_decay": 0.0, "training.decay_embeddings": True, "training.stride": 0,
+    "training.mask_rate": 0.15, "task.kind": None, "task.boundary": None,
 }  # fmt: skip
 
 
@@ -38,6 +40,10 @@ class Task:
     also: tuple[str, ...] = ()
     #: sha256 over the prepared files' contents; empty until the task is prepared
     data: str = ""
+    #: running text: `language_model` or `masked_language_model`; None for other tasks
+    kind: str | None = None
+    #: running text: `line` or `blank`, as in `prepared.prepare.Settings`; None: `line`
+    boundary: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Spec:
         """Return the spec as plain JSON values."""
         return {
             "version": VERSION,
-            "task": _plain(asdict(self.task)),
+            "task": _plain(_before_later("task", asdict(self.task))),
             "sides": {name: asdict(side) for name, side in self.sides},
             "seed": self.seed,
             "model": _plain(dict(self.model)),
@@ -114,6 +120,12 @@ def digest(content: Any) -> str:
     """Return 16 hex digits of a JSON value; the order of its keys does not matter."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _before_later(part: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in values.items() if (key := f"{part}.{name}") not in LATER or value != LATER[key]
+    }
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

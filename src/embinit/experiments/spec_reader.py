@@ -10,6 +10,7 @@ from embinit.experiments.spec import VERSION, Side, Spec, Task, from_json
 from embinit.models.architecture import Architecture
 from embinit.records import Damaged, read_json, typed
 from embinit.training.options import Training
+from embinit.types import task_kind
 
 #: Largest values of sizes. Experiments that finish in a human lifetime stay far below them.
 _LARGEST = {"layers": 1_000, "dim": 1 << 16, "heads": 1 << 12, "feedforward": 1 << 20, "length": 1 << 20}
@@ -54,9 +55,8 @@ def check_settings(spec: Spec) -> None:
     if "dim" not in model:
         raise EmbinitError("model.dim is missing")
     translation = "target" in dict(spec.sides)
-    Architecture(
-        task="translation" if translation else "classification", vocabularies=(8, 8)[: 1 + translation], **model
-    )
+    kind = spec.task.kind or ("translation" if translation else "classification")
+    Architecture(task=task_kind(kind), vocabularies=(8, 8)[: 1 + translation], **model)
     Training(**training)
 
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from embinit.errors import EmbinitError, closest
+from embinit.export.card import card_path
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
 from embinit.text.vocabulary import as_vocabulary
@@ -68,15 +69,11 @@ def files_of(path: Path, format: str | None = None) -> tuple[Path, ...]:
     form = format_of(path, format)
     if not form.ending:
         return (path,)
-    return (path, *([_tokens_beside(path)] if form.tokens else []), _card_beside(path))
+    return (path, *([_tokens_beside(path)] if form.tokens else []), card_path(path))
 
 
 def _tokens_beside(path: Path) -> Path:
     return path.with_name(path.name + ".tokens.json")
-
-
-def _card_beside(path: Path) -> Path:
-    return path.with_name(path.name + ".card.json")
 
 
 def write(
@@ -129,11 +126,11 @@ def write(
         return form.write(matrix, vocabulary, path)
     if not form.ending:
         written = form.write(matrix, vocabulary, path)
-        beside = path / "embinit.json"
+        beside = card_path(path)
         with replacing(beside) as out:
             out.write(_card_text(card, written))
     else:
-        beside = _card_beside(path)
+        beside = card_path(path)
         with replacing(beside) as out:  # opened first, so that nothing is written if the card cannot be
             written = form.write(matrix, vocabulary, path)
             out.write(_card_text(card, written))

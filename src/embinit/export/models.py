@@ -1,117 +1,92 @@
-"""Putting a matrix into a model: a Hugging Face folder, or any nn.Embedding; the rows are read back and compared."""
+"""Putting a matrix into a model's folder; the copy is loaded again, and its rows are compared."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from embinit.alignment import Projection
 from embinit.errors import EmbinitError, require
+from embinit.export.initialize import initialize_rows
+from embinit.export.report import Initialization
 from embinit.export.resize import (
+    TOKENIZER_FILES,
     TokenLayers,
-    is_tied,
     load_model,
     renumber,
     save_verified,
     set_token_layers,
     token_layers,
 )
+from embinit.export.rows import MadeMatrix, read_source
+from embinit.recipes.recipe import ADVISED, Recipe
 from embinit.sources.load import load
-from embinit.text.markers import looks_special
 from embinit.text.token_files import FOLDER_FILES, TokenTable, token_table
-from embinit.types import Embeddings, Matrix, check_matrix
+from embinit.text.vocabulary import from_table, from_tokens
+from embinit.types import Embeddings, Vocabulary
 
-if TYPE_CHECKING:
-    import torch
-
-
-@dataclass(frozen=True)
-class Applied:
-    """The result of `apply`: numbers of rows that were replaced and kept."""
-
-    rows: int
-    dim: int
-    replaced: int
-    #: special tokens of the model, whose rows are kept
-    specials_kept: int
-    #: other rows of the model, for which the matrix has no token
-    others_kept: int
-    #: tokens of the matrix that the model's tokenizer lacks
-    unused: int
-    tied: bool
-    resized: bool
-    #: tensors that the model's folder lacks; transformers initialized them at random
-    missing: int = 0
+#: Said before a model is resized without a tokenizer.
+NO_TOKENIZER = (
+    "the folder gets no tokenizer, because the tokens of the resized model are not those of its old one; give the tokenizer "
+    "of these tokens with --tokenizer FOLDER"
+)
 
 
-def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, freeze: bool = False) -> None:
-    """Copy a matrix into an embedding layer of the same shape, in place, and check the copy.
-
-    Parameters
-    ----------
-    layer
-        The embedding layer. Its padding row (`padding_idx`) is kept; it is zero unless it was changed.
-    matrix
-        One row for each token: an array or a tensor.
-    freeze
-        Whether the rows are excluded from training.
-
-    Raises
-    ------
-    EmbinitError
-        If the layer is no embedding, or the shapes differ.
-
-    Examples
-    --------
-    >>> import torch
-    >>> layer = torch.nn.Embedding(2, 3)
-    >>> set_embedding(layer, np.ones((2, 3)))
-    >>> layer.weight.sum().item()
-    6.0
-    """
-    torch = require("torch", "train", "putting a matrix into a layer")
-    weight = getattr(layer, "weight", None)
-    if not isinstance(weight, torch.Tensor) or not hasattr(layer, "padding_idx"):
-        raise EmbinitError(f"set_embedding(layer, matrix) fills a torch.nn.Embedding, not {type(layer).__name__}")
-    matrix = matrix if isinstance(matrix, np.ndarray) else check_matrix(matrix)
-    if tuple(weight.shape) != matrix.shape:
-        raise EmbinitError(f"the layer has the shape {tuple(weight.shape)}, but the matrix has {matrix.shape}")
-    values = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
-    if layer.padding_idx is not None:
-        values = values.clone()
-        values[layer.padding_idx] = weight.data[layer.padding_idx]
-    with torch.no_grad():
-        weight.copy_(values)
-    if not torch.equal(weight.data, values):
-        raise EmbinitError("the layer does not hold the rows that were put into it")
-    weight.requires_grad_(not freeze)
-
-
-def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Path, *, resize: bool = False) -> Applied:
-    """Write a copy of a model's folder with these embedding rows, load the copy and compare its rows bit for bit.
+def apply(
+    source: Any,
+    model: str | Path,
+    out: str | Path,
+    *,
+    resize: bool = False,
+    tokenizer: str | Path | None = None,
+    recipe: Recipe | str | Path = ADVISED,
+    task: str | None = None,
+    seed: int = 0,
+    output_rows: bool = False,
+    project: Projection | None = None,
+    fill: str | None = None,
+    host: Any = None,
+) -> Initialization:
+    """Write a copy of a model's folder with new rows, load the copy and compare its rows bit for bit.
 
     Parameters
     ----------
-    embeddings
-        Embeddings, or anything that `load` takes. Rows are matched by token: a token that the model's tokenizer has gets the
-        new row. Special tokens and all other rows are kept. A model without a tokenizer takes a matrix of its own shape, row
-        by row.
+    source
+        A matrix that `embinit make` wrote goes in bit for bit, row by token. Any other source that `load` takes is aligned
+        with the model's tokens and gets the advised recipe. Special tokens and tokens that the source lacks keep the
+        model's rows. A model without a tokenizer takes vectors of its own number of rows, row by row.
     model
         The model's folder.
     out
         The folder to write; it must not exist.
     resize
-        Whether the model gets exactly these tokens, in their order. An output layer that is not tied keeps the rows of the
-        tokens that it had, and new tokens get the mean of its rows.
+        Whether the model gets exactly the tokens of the source, or of `tokenizer`, in their order. An output layer that is
+        not tied keeps the rows of the tokens that it had, and new tokens get the mean of its rows.
+    tokenizer
+        With `resize`: the folder of the tokenizer whose tokens these are. Its files are copied.
+    recipe
+        The recipe; by default the advised one. `pretrained` keeps the vectors as they are.
+    task
+        `translation` (the default) or `classification`.
+    seed
+        The seed of random steps and of a projection.
+    output_rows
+        Whether an output layer with weights of its own gets the same rows.
+    project
+        The projection to the model's dimension: `pca`, `orthogonal` or `pad`.
+    fill
+        The fill of tokens that the source lacks. By default they keep the model's rows.
+    host
+        The model that the advice is for, if its type is unknown.
 
     Returns
     -------
-    Applied
-        The numbers of rows that were replaced and kept.
+    Initialization
+        The numbers of rows that were replaced and kept, their sizes, and the verdict.
 
     Raises
     ------
@@ -120,113 +95,135 @@ def apply(embeddings: Embeddings | str | Path, model: str | Path, out: str | Pat
     """
     require("transformers", "train", "putting a matrix into a model")
     require("torch", "train", "putting a matrix into a model")
-    embeddings, model, out = load(embeddings), Path(model), Path(out)
+    given, warnings = read_source(source)
+    model, out = Path(model), Path(out)
     if not (model / "config.json").is_file():
         raise EmbinitError(f"{model} is no model folder: it has no config.json")
     if out.resolve() == model.resolve():
         raise EmbinitError(f"{out} is the model itself; give another folder")
+    if tokenizer is not None and not resize:
+        raise EmbinitError(
+            "a tokenizer goes with resize (--resize); without it the model keeps its tokens and its tokenizer"
+        )
+    own_tokenizer = None if tokenizer is None else read_tokenizer(Path(tokenizer))
     loaded, missing = load_model(model)
-    layer = loaded.get_input_embeddings()
-    if int(layer.weight.shape[1]) != embeddings.dim:
-        raise EmbinitError(
-            f"{model} has {int(layer.weight.shape[1])} dimensions, but the matrix has {embeddings.dim}; "
-            "make the matrix with --dim and --project"
-        )
-    table = _tokens(model, len(layer.weight), embeddings, resize)
-    plan = _plan(embeddings, table, len(layer.weight), resize)
-    if not plan.into:
-        raise EmbinitError(
-            f"no token of the matrix is in {model}, so no row would change (special tokens keep their rows); see --resize"
-        )
+    rows = len(loaded.get_input_embeddings().weight)
+    old = _tokens(model, rows, given, resize)
+    vocabulary, owned = old, np.ones(len(old), dtype=bool)
     if resize:
-        renumber(loaded, _new_ids(table.tokens, embeddings))
-    expected = _fill(loaded, plan, embeddings, resize)
-    rows = len(expected.inputs)
+        given, vocabulary = _wanted(given, old, own_tokenizer)
+        owned = np.array([token in old.index for token in vocabulary.tokens], dtype=bool)
+        _resize(loaded, old, vocabulary)
+    done = initialize_rows(
+        loaded, vocabulary, given, owned=owned, host=host, recipe=recipe, fill=fill, task=task, seed=seed, project=project,
+        output_rows=output_rows,
+    )  # fmt: skip
 
     def write_tokens(folder: Path) -> None:
-        if resize:
-            (folder / "tokens.json").write_text(json.dumps({"tokens": list(embeddings.tokens)}), encoding="utf-8")
+        if tokenizer is not None:
+            _copy_tokenizer(Path(tokenizer), folder)
+        elif resize:
+            (folder / "tokens.json").write_text(json.dumps({"tokens": list(vocabulary.tokens)}), encoding="utf-8")
 
-    save_verified(loaded, expected, out, source=model, keep_tokenizer=not resize, finish=write_tokens)
-    return Applied(
-        rows=rows,
-        dim=embeddings.dim,
-        replaced=len(plan.into),
-        specials_kept=plan.specials_kept,
-        others_kept=0 if resize else rows - len(plan.into) - plan.specials_kept,
-        unused=plan.unused,
-        tied=is_tied(loaded),
+    save_verified(loaded, token_layers(loaded), out, source=model, keep_tokenizer=not resize, finish=write_tokens)
+    if resize and tokenizer is None:
+        warnings = (NO_TOKENIZER, *warnings)
+    return replace(
+        done,
+        model=str(model),
+        warnings=(*warnings, *done.warnings),
         resized=resize,
-        missing=missing,
+        tokenizer_saved=tokenizer is not None,
+        missing_tensors=missing,
     )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Rows to copy: from the matrix, and from the old layer, into the new layer."""
-
-    #: row of the matrix -> row of the new layer
-    source: list[int]
-    into: list[int]
-    #: row of the old layer -> row of the new layer, for tokens whose row or output row is kept
-    kept_from: list[int]
-    kept_into: list[int]
-    specials_kept: int
-    unused: int
+def read_tokenizer(folder: Path) -> Vocabulary:
+    """Return the vocabulary of a tokenizer's folder."""
+    if not folder.is_dir():
+        raise EmbinitError(f"there is no tokenizer folder {folder}")
+    return from_table(_table(folder), str(folder))
 
 
-def _plan(embeddings: Embeddings, table: TokenTable, rows: int, resize: bool) -> _Plan:
-    known = {token: i for i, token in reversed(list(enumerate(table.tokens[:rows]))) if token is not None}
-    marked = table.specials | embeddings.specials
-    special = {token for token in known if token in marked or looks_special(token)}
-    shared = [(i, known[token]) for i, token in enumerate(embeddings.tokens) if token in known]
-    if resize:
-        source = [i for i, token in enumerate(embeddings.tokens) if token not in special]
-        return _Plan(source, source, [j for _, j in shared], [i for i, _ in shared], len(embeddings) - len(source), 0)
-    plain = [(i, j) for i, j in shared if embeddings.tokens[i] not in special]
-    return _Plan([i for i, _ in plain], [j for _, j in plain], [], [], len(special), len(embeddings) - len(shared))
+def _table(folder: Path) -> TokenTable:
+    return token_table(lambda name: folder / name if (folder / name).is_file() else None, str(folder))
 
 
-def _fill(loaded: Any, plan: _Plan, embeddings: Embeddings, resize: bool) -> TokenLayers:
-    """Put the rows into the model and return the contents that its token layers should have."""
-    import torch
-
-    values = torch.from_numpy(np.ascontiguousarray(embeddings.vectors))
-    old = token_layers(loaded)
-    inputs, outputs = old.inputs, old.outputs
-    if resize:
-        inputs = old.inputs.new_zeros((len(embeddings), embeddings.dim))
-        inputs[plan.kept_into] = old.inputs[plan.kept_from]
-        # An output row that belongs to no old token gets the mean of the old rows.
-        means = [tensor.float().mean(dim=0, keepdim=True).to(tensor.dtype) for tensor in old.outputs]
-        outputs = tuple(mean.repeat(len(embeddings), *[1] * (mean.dim() - 1)) for mean in means)
-        for new, tensor in zip(outputs, old.outputs, strict=True):
-            new[plan.kept_into] = tensor[plan.kept_from]
-    inputs[plan.into] = values[plan.source].to(inputs.device, inputs.dtype)
-    layers = TokenLayers(inputs, outputs)
-    set_token_layers(loaded, layers)
-    return layers
-
-
-def _new_ids(old_tokens: Sequence[str | None], embeddings: Embeddings) -> Callable[[int], int | None]:
-    """Return a function from a token's old id to its new one, None for a token that is gone."""
-
-    def new_id(old: int) -> int | None:
-        token = old_tokens[old] if 0 <= old < len(old_tokens) else None
-        return None if token is None else embeddings.index.get(token)
-
-    return new_id
-
-
-def _tokens(model: Path, rows: int, embeddings: Embeddings, resize: bool) -> TokenTable:
-    """Return the model's tokens by row; a model without a tokenizer has the matrix's tokens, if the sizes agree."""
+def _tokens(model: Path, rows: int, source: Any, resize: bool) -> Vocabulary:
+    """Return the model's tokens by row; a model without a tokenizer has those of the vectors, if the sizes agree."""
     if any((model / name).is_file() for name in FOLDER_FILES):
-        return token_table(lambda name: model / name if (model / name).is_file() else None, str(model))
-    if rows == len(embeddings):
-        return TokenTable(list(embeddings.tokens), embeddings.specials)
+        table = _table(model)
+        first = {token: row for row, token in reversed(list(enumerate(table.tokens)))}
+        # A token that a list repeats stands for its first row.
+        unique = [token if first[token] == row else None for row, token in enumerate(table.tokens)]
+        # Without a row, a token is new to a model that is resized; otherwise it is a reason for a warning.
+        return from_table(replace(table, tokens=unique[:rows] if resize else unique), str(model))
     if resize:
-        return TokenTable([None] * rows, frozenset())
+        return from_table(TokenTable([None] * rows, frozenset()), str(model))
+    embeddings = _embeddings(source)
+    if rows == len(embeddings):
+        return from_tokens(embeddings.tokens, embeddings.specials, str(model))
     raise EmbinitError(
         f"{model} has no tokenizer and {rows} rows, but the matrix has {len(embeddings)}; "
         f"give a matrix of {rows} rows, or --resize"
     )
+
+
+def _embeddings(source: Any) -> Embeddings:
+    return source.embeddings if isinstance(source, MadeMatrix) else load(source)
+
+
+def _wanted(source: Any, old: Vocabulary, tokenizer: Vocabulary | None) -> tuple[Any, Vocabulary]:
+    """Return the source and the tokens that a resized model gets: those of the tokenizer, or of the source."""
+    if tokenizer is not None and not isinstance(source, MadeMatrix):
+        return source, tokenizer
+    embeddings = _embeddings(source)
+    if tokenizer is not None:
+        _check_tokens(embeddings, tokenizer)
+        return source, tokenizer
+    specials = embeddings.specials | {token for token in embeddings.tokens if token in old.specials}
+    vocabulary = from_tokens(embeddings.tokens, specials, embeddings.origin.source)
+    return (source if isinstance(source, MadeMatrix) else embeddings), vocabulary
+
+
+def _check_tokens(embeddings: Embeddings, tokenizer: Vocabulary) -> None:
+    ours, theirs = tuple(embeddings.tokens), tokenizer.tokens
+    if ours == theirs:
+        return
+    made = f"make the matrix with --vocab {tokenizer.origin}"
+    if len(ours) != len(theirs):
+        raise EmbinitError(f"{tokenizer.origin} has {len(theirs):,} tokens, but the matrix has {len(ours):,}; {made}")
+    row = next(row for row, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other)
+    raise EmbinitError(
+        f"{tokenizer.origin} has the token {theirs[row]!r} at {row}, but the matrix has {ours[row]!r}; {made}"
+    )
+
+
+def _copy_tokenizer(source: Path, folder: Path) -> None:
+    for name in TOKENIZER_FILES:
+        if (source / name).is_file():
+            (folder / name).write_bytes((source / name).read_bytes())
+
+
+def _resize(loaded: Any, old: Vocabulary, new: Vocabulary) -> None:
+    """Give a model the tokens of a new vocabulary; a token that it had keeps its row, and a new one has zeros for now."""
+    pairs = [(old.index[token], row) for row, token in enumerate(new.tokens) if token in old.index]
+    taken, into = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    layers = token_layers(loaded)
+    inputs = layers.inputs.new_zeros((len(new), layers.inputs.shape[1]))
+    inputs[into] = layers.inputs[taken]
+    outputs = []
+    for tensor in layers.outputs:  # an output row of a new token is the mean of the old rows
+        mean = tensor.float().mean(dim=0, keepdim=True).to(tensor.dtype)
+        output = mean.repeat(len(new), *[1] * (mean.dim() - 1))
+        output[into] = tensor[taken]
+        outputs.append(output)
+
+    def new_id(token_id: int) -> int | None:
+        return new.index.get(old.tokens[token_id]) if 0 <= token_id < len(old) else None
+
+    renumber(loaded, new_id)
+    set_token_layers(loaded, TokenLayers(inputs, tuple(outputs)))
+    layer = loaded.get_input_embeddings()
+    if getattr(layer, "padding_idx", None) is not None:
+        layer.padding_idx = new_id(layer.padding_idx)

@@ -184,7 +184,7 @@ def _rates(rates: Any, ids: Any, rows: int) -> Rates:
         values = values.astype(np.float64)
     except (TypeError, ValueError):
         raise EmbinitError(f"rates = {rates!r}, but a number or an array of numbers is expected") from None
-    chosen = np.arange(rows) if ids is None else _row_numbers(ids, rows)
+    chosen = np.arange(rows) if ids is None else row_numbers(ids, rows)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != len(chosen)):
         expected = f"one number for each of the {len(chosen):,} {'rows' if ids is None else 'ids'}, or a single number"
         raise EmbinitError(f"rates has the shape {values.shape}; expected {expected}")
@@ -198,8 +198,8 @@ def _rates(rates: Any, ids: Any, rows: int) -> Rates:
     return all_rates
 
 
-def _row_numbers(ids: Any, rows: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the rows that ids or a mask name."""
+def row_numbers(ids: Any, rows: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the rows that ids or a mask name; an id that the layer lacks is an error."""
     chosen = _numbers(ids)
     if chosen.dtype == bool and chosen.shape == (rows,):
         return np.flatnonzero(chosen)

@@ -6,6 +6,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from embinit.errors import EmbinitError
 from embinit.text.markers import looks_special
 from embinit.text.tokenizers import Tokenizer
-from embinit.text.vocabulary import read_lines
+from embinit.text.vocabulary import LONGEST_LINE, read_lines
 from embinit.types import Vocabulary
 
 #: What is being done, how much of it is done, and how much there is where that is known.
@@ -54,7 +55,13 @@ def text_lines(texts: Sequence[str]) -> Iterator[str]:
         if text != "-":
             yield from read_lines([Path(text)])
             continue
-        for number, line in enumerate(sys.stdin.buffer, 1):
+        if sys.stdin is None:
+            raise EmbinitError("stdin is closed; give a file of text, or pipe one to this command")
+        for number, line in enumerate(iter(partial(sys.stdin.buffer.readline, LONGEST_LINE + 1), b""), 1):
+            if len(line) > LONGEST_LINE:
+                raise EmbinitError(
+                    f"stdin, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
+                )
             try:
                 yield line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:

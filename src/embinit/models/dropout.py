@@ -78,3 +78,8 @@ def _numbers(places: tuple[str, ...], device: torch.device) -> Tensor:
 def keys(seeds: Tensor, step: Tensor | int) -> Tensor:
     """Return a number for each member, of its seed and the step."""
     return _mixed(_mixed(seeds & 0xFFFFFFFF) + (step * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)
+
+
+def hashed(own: Tensor, purpose: str, places: Tensor) -> Tensor:
+    """Return a number from 0 to 2^32 - 1 for each place, of the members' `keys` and what the number is for."""
+    return _mixed(_mixed(own ^ zlib.crc32(purpose.encode())) + (places * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)

@@ -25,7 +25,14 @@ class Preset:
 def presets() -> dict[str, Preset]:
     """Return all presets by name."""
     content = tomllib.loads(resources.files("embinit.models").joinpath("presets.toml").read_text("utf-8"))
-    return {name: Preset(name, **values) for name, values in content.items()}
+    return {
+        name: Preset(name, values["about"], _plain(values["model"]), _plain(values["training"]))
+        for name, values in content.items()
+    }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def preset(name: str) -> Preset:

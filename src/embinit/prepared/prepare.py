@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,7 @@ import embinit
 from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
-from embinit.prepared.folder import VERSION, Prepared, open_prepared
+from embinit.prepared.folder import MASK, VERSION, Prepared, is_intact, open_prepared, write_manifest
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
 from embinit.text.vocabulary import SPECIALS
@@ -27,8 +28,6 @@ Progress = Callable[[str, int, int], None]
 
 _UNKNOWN = SPECIALS.index("<unk>")
 _END = "<eos>"
-#: The token that a masked language model reads in place of a masked one; the fifth of its vocabulary.
-MASK = "<mask>"
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,9 @@ def prepare(
     corpus, left_out = _reduced(corpus, settings)
     path = out / _folder_name(settings, sources, corpus)
     if (path / "manifest.json").is_file():
-        return open_prepared(path), False
+        if is_intact(path):
+            return open_prepared(path), False
+        shutil.rmtree(path)  # damaged, and made again from the same files
     sides = ("source", "target") if corpus.task == "translation" else ("text",)
     tokenize = {side: tokenizer(spec, ("spacy",)) for side, spec in zip(sides, settings.tokenizers, strict=True)}
     work = _Work(corpus, settings, tokenize, progress)
@@ -104,7 +105,7 @@ def prepare(
             },
             "notes": [*corpus.notes, *_notes(settings, counted, len(corpus.splits["train"]), left_out)],
         }
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False), encoding="utf-8")
+        write_manifest(folder, manifest)
     return open_prepared(path), True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from embinit.display import Panel
 from embinit.errors import EmbinitError, closest
+from embinit.files import read_toml
 from embinit.recipes.fills import FILLS
 from embinit.recipes.names import named_recipes
 from embinit.recipes.steps import DIMENSION_COUNTS, STEPS, Context, check_count, parse_parameters
@@ -202,12 +202,7 @@ def recipe(spec: str | Path | Recipe, fill: str | None = None) -> Recipe:
 def read_recipe(spec: str, fill: str | None = None) -> Recipe:
     """Return a recipe from a TOML file: `[mine]`, `steps = ["pretrained", {scale = {ratio = 0.4}}]`, `fill = "mean"`."""
     file, _, name = spec.partition("::")
-    try:
-        content = tomllib.loads(Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {file}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EmbinitError(f"{file} is not TOML: {error}") from None
+    content = read_toml(Path(file))
     inner = content.get("recipes")
     content = inner if isinstance(inner, dict) else content
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}

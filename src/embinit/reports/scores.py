@@ -98,6 +98,17 @@ class LengthScores:
 
 
 @dataclass(frozen=True)
+class EpochChoice:
+    """The validation score at the epochs that a criterion chooses, over seeds."""
+
+    #: "highest score" (what a classifier keeps) or "lowest loss"
+    criterion: str
+    #: mean epoch
+    epoch: float
+    score: MeanInterval
+
+
+@dataclass(frozen=True)
 class TableRow:
     """Runs that differ by seed alone."""
 
@@ -131,6 +142,8 @@ class TableRow:
     others_paper: dict[ScoreName, PaperScore] = field(default_factory=dict)
     #: each score by the length of what was read, the shortest first
     lengths: dict[ScoreName, tuple[LengthScores, ...]] = field(default_factory=dict)
+    #: for classifiers: the validation score by both criteria for the epoch
+    epoch_choices: tuple[EpochChoice, ...] = ()
 
     @property
     def loss(self) -> float | None:

@@ -208,7 +208,8 @@ def _tally(tally: kinds.StartTally, baseline: str, unit: str) -> str:
 def _(verdict: kinds.SweepOptima) -> list[str]:
     texts = [_optimum(one) for one in verdict.optima]
     texts += [f"and {plural(verdict.more, 'more line')}"] if verdict.more else []
-    return [f"Best: {', '.join(texts)}."]
+    noise = "; noise by one σ, pooled over all places" if any(one.low < one.high for one in verdict.optima) else ""
+    return [f"Best: {', '.join(texts)}{noise}."]
 
 
 def _optimum(one: kinds.SweepOptimum) -> str:

@@ -152,6 +152,8 @@ def read_checkpoint(repository: Repository, tensor: str | None, request: Request
             counts[label] = count
     vectors = lookup.vectors(list(ids.values()))
     tokens, vectors, examples = _finite_only(list(ids), vectors, counts)
+    if ids and not tokens and request.wanted is None:
+        raise EmbinitError(f"{repository.name} has no usable row: every row of {name} is NaN or infinite")
     origin = Origin(repository.name, f"checkpoint ({name})", counts, examples)
     compose, compose_inside = _composer(table, lookup, counts), _composer(table, lookup, counts, inside=True)
     return Embeddings(tokens, vectors, origin, frozenset(), table.specials, compose, compose_inside)
@@ -182,6 +184,8 @@ class _Lookup:
         if name == "embeddings" and "weights" in weights.file_of:
             self._weight = weights.rows("weights")[:, 0]
         self.rows = len(self._mapping) if self._mapping is not None else weights.shape(name)[0]
+        if self._weight is not None and len(self._weight) != self.rows:
+            raise EmbinitError(f"the model has {len(self._weight)} weights for {self.rows} rows; download it again")
 
     def vectors(self, ids: Sequence[int]) -> Matrix:
         rows = ids if self._mapping is None else self._mapping[list(ids)].tolist()

@@ -91,7 +91,9 @@ class _Model:
     def vectors(self, words: Sequence[bytes]) -> tuple[Matrix, Flags]:
         """Return the vector of each word, and whether the word has a finite vector."""
         vectors = np.zeros((len(words), self.matrix.dim), dtype=np.float32)
-        hashes = many_ngram_hashes([b"<" + word + b">" for word in words], self.shortest, self.longest)
+        # A word that no dictionary can hold has no n-grams either: their number grows with its length.
+        marked = [b"<" + word + b">" if len(word) <= _LONGEST_WORD else b"" for word in words]
+        hashes = many_ngram_hashes(marked, self.shortest, self.longest)
         rows = [self.rows_of(word, word_hashes) for word, word_hashes in zip(words, hashes, strict=True)]
         has_rows = np.array([bool(word_rows) for word_rows in rows], dtype=bool)
         with self.matrix.path.open("rb", buffering=0) as file:
@@ -139,6 +141,8 @@ def many_ngram_hashes(words: Sequence[bytes], shortest: int, longest: int) -> li
     result: list[list[int]] = [[] for _ in words]
     groups: dict[int, list[int]] = defaultdict(list)
     for i, word in enumerate(words):
+        if not word:
+            continue
         if word.isascii():
             groups[len(word)].append(i)
         else:

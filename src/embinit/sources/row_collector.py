@@ -65,14 +65,17 @@ class RowCollector:
     def add(self, tokens: Sequence[bytes], vectors: Matrix) -> None:
         """Add the rows whose tokens are new; the first of equal tokens wins."""
         self.counts["rows"] += len(tokens)
-        new_rows = []
-        for row, token in enumerate(tokens):
-            if token not in self._seen:
-                self._seen.add(token)
-                new_rows.append(row)
-        if len(new_rows) < len(tokens):
+        own = set(tokens)
+        if len(own) < len(tokens) or not self._seen.isdisjoint(own):
+            new_rows = []
+            for row, token in enumerate(tokens):
+                if token not in self._seen:
+                    self._seen.add(token)
+                    new_rows.append(row)
             self.counts["duplicates"] += len(tokens) - len(new_rows)
             tokens, vectors = [tokens[row] for row in new_rows], vectors[new_rows]
+        else:  # the usual case, without a loop in Python
+            self._seen |= own
         size, end = len(self._tokens), len(self._tokens) + len(tokens)
         if end > len(self._vectors):
             self._vectors.resize((max(end, 2 * len(self._vectors)), self._vectors.shape[1]), refcheck=False)

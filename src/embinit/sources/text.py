@@ -13,13 +13,16 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import open_unpacked
-from embinit.sources.numbers import is_count, parse_number, parse_numbers
+from embinit.sources.numbers import has_arrow, is_count, parse_lines, parse_number, parse_numbers
 from embinit.sources.row_collector import Request, RowCollector, encode_tokens
 from embinit.types import Embeddings, Matrix, finite_rows
 
 _HEAD = 1 << 18
 #: Small enough for the allocator to reuse its arrays: blocks of 2 MB took 1.6 times as long in a fresh process.
 _BLOCK = 1 << 18
+#: pyarrow takes larger blocks, because it makes an array of each column, and fewer columns. Smaller files do without it,
+#: because its import takes a twentieth of a second.
+_ARROW_BLOCK, _ARROW_COLUMNS = 1 << 21, 4096
 _LONGEST_LINE = 32 << 20
 #: A row of a file with known dimensions is shorter than this: a token of a megabyte and 64 characters a number.
 _LONGEST_TOKEN, _LONGEST_NUMBER = 1 << 20, 64
@@ -56,12 +59,15 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
     expected = len(wanted) if wanted is not None else layout.declared or path.stat().st_size // (8 * layout.dim)
     rows = RowCollector(layout.dim, min(expected, 1 << 22))
     with open_unpacked(path, member) as stream:
-        lines = _Lines(stream, source, _LONGEST_TOKEN + _LONGEST_NUMBER * layout.dim)
+        arrow = _takes_arrow(path, layout, request)
+        lines = _Lines(stream, source, _LONGEST_TOKEN + _LONGEST_NUMBER * layout.dim, _ARROW_BLOCK if arrow else _BLOCK)
         blocks = lines.blocks() if wanted is None else lines.wanted_blocks(wanted)
         for block, line_numbers in blocks:
             if layout.declared is not None and line_numbers and line_numbers[0] == 1:
                 block, line_numbers = block[block.find(b"\n") + 1 :], line_numbers[1:]
-            if block:
+            if block and (parsed := parse_lines(block, layout.dim) if arrow else None):
+                rows.add(*parsed)
+            elif block:
                 _parse_block(block, line_numbers, layout, wanted, rows)
             if request.most is not None and len(rows) >= request.most:
                 break
@@ -76,6 +82,12 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
             )
     file_format = "GloVe text" if layout.declared is None else "word2vec text"
     return rows.embeddings(source, file_format, request)
+
+
+def _takes_arrow(path: Path, layout: TextLayout, request: Request) -> bool:
+    """Return whether pyarrow parses the lines: of large files, if all rows are read."""
+    regular = not layout.tabs and layout.dim < _ARROW_COLUMNS and request.wanted is None and request.most is None
+    return regular and path.stat().st_size > 4 * _ARROW_BLOCK and has_arrow()
 
 
 # ---------------------------------------------------------------- layout
@@ -157,12 +169,14 @@ class _Lines:
     stream: BinaryIO
     source: str
     longest: int
+    #: bytes that are read at once
+    size: int = _BLOCK
 
     def blocks(self) -> Iterator[_Block]:
         """Yield all lines."""
         rest, first = b"", 1  # the start of an unfinished line, and the number of the first line
         while True:
-            more = self.stream.read(_BLOCK)
+            more = self.stream.read(self.size)
             block = rest + more
             if first == 1:
                 block = block.removeprefix(_BOM)
@@ -231,6 +245,10 @@ def _parse_block(
         kept = finite & np.fromiter((token in wanted for token in tokens), dtype=bool, count=len(tokens))
     irregular = np.ones(len(newlines), dtype=bool)
     irregular[regular[finite]] = False
+    blank = begins == ends  # counted together, because a file may have millions
+    irregular[blank] = False
+    if blank.any():
+        rows.counts["blank lines"] += int(blank.sum())
     lines = regular[kept]
     if len(lines) < len(tokens):
         tokens, vectors = [tokens[row] for row in np.flatnonzero(kept).tolist()], vectors[kept]

@@ -100,6 +100,19 @@ def inner_pieces(text: str, known: Container[str], scheme: Scheme) -> list[str]:
     return []
 
 
+def all_markers(text: str, begins: bool) -> tuple[str, ...]:
+    """Return the tokens that the schemes write for this text: each result of `add_marker` once.
+
+    >>> all_markers("für", True), all_markers("ing", False)
+    (('für', '▁für', 'ĠfÃ¼r', 'für</w>'), ('ing', '##ing', 'ing@@'))
+    """
+    if begins:
+        return text, "▁" + text, to_byte_level(" " + text), text + "</w>"
+    in_bytes = to_byte_level(text)
+    marked = (text, "##" + text, text + "@@")
+    return marked if in_bytes == text else (*marked, in_bytes)
+
+
 @cache
 def _byte_table() -> tuple[dict[int, str], dict[str, int]]:
     """Return GPT-2's map from bytes to printable characters, and back. Bytes that do not print move above 255."""
@@ -112,6 +125,8 @@ def _byte_table() -> tuple[dict[int, str], dict[str, int]]:
 
 def to_byte_level(text: str) -> str:
     """Return text in GPT-2's byte-level spelling."""
+    if text.isascii() and text.isprintable():  # nearly all tokens; the space is the only character that changes
+        return text.replace(" ", "Ġ")
     table = _byte_table()[0]
     return "".join(table[byte] for byte in text.encode("utf-8", "surrogateescape"))
 

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.files import read_whole
 from embinit.text import sentencepiece
 from embinit.text.markers import looks_special
 
 #: Endings of SentencePiece models, and their names in the folder of a checkpoint.
 SENTENCEPIECE_ENDINGS = (".model", ".spm")
 SENTENCEPIECE_FILES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
-_LARGEST_ID = 10_000_000
+#: The largest token list of a public model, with a million tokens, has a tenth of this.
+_LARGEST_FILE = 1 << 28
+#: Ids that no token has become rows. A vocabulary with more of them than this, and than it has tokens, is refused.
+_LARGEST_GAP = 100_000
 #: Files in the folder of a checkpoint that hold its tokens, best first.
 FOLDER_FILES = (
     "tokenizer.json",
@@ -68,10 +72,7 @@ def tokenizer_name(tokenizer: Any) -> str:
 
 def read_tokens(path: Path) -> TokenTable:
     """Return the tokens of one file: tokenizer.json, a JSON list or object, a SentencePiece model, or one token per line."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    data = read_whole(path, _LARGEST_FILE)
     if not data.strip():
         raise EmbinitError(f"{path} is empty; expected tokens")
     if data.lstrip()[:1] in (b"{", b"["):
@@ -106,8 +107,10 @@ def _from_json(content: Any, path: Path) -> TokenTable:
         return TokenTable(list(content), frozenset(filter(looks_special, content)))
     if isinstance(content, dict) and isinstance(content.get("tokens"), list):
         table = _from_json(content["tokens"], path)
-        declared = content.get("specials")
-        return replace(table, specials=table.specials | frozenset(declared if isinstance(declared, list) else ()))
+        declared = content.get("specials", [])
+        if not isinstance(declared, list) or not all(isinstance(token, str) for token in declared):
+            raise EmbinitError(f"{path} is damaged: its specials are not a list of tokens")
+        return replace(table, specials=table.specials | frozenset(declared))
     if isinstance(content, dict) and isinstance(content.get("model"), dict):
         return _from_tokenizer(content, path, path)
     if isinstance(content, dict) and content and all(map(_is_id, content.values())):
@@ -149,19 +152,29 @@ def _is_added_token(entry: Any) -> bool:
 
 
 def _tokens_by_id(ids: dict[str, int], source: Path | str) -> list[str | None]:
-    if max(ids.values()) > _LARGEST_ID:
-        raise EmbinitError(f"{source} is not a vocabulary: one of its tokens has id {max(ids.values())}")
-    tokens: list[str | None] = [None] * (max(ids.values()) + 1)
+    largest = max(ids.values())
+    _check_largest_id(largest, len(ids), source)
+    tokens: list[str | None] = [None] * (largest + 1)
     for token, token_id in ids.items():
         tokens[token_id] = token
     return tokens
 
 
+def _check_largest_id(largest: int, tokens: int, source: Path | str) -> None:
+    """Raise EmbinitError if an id is far beyond the number of tokens, because each id without a token is an empty row."""
+    if largest > 2 * tokens + _LARGEST_GAP:
+        raise EmbinitError(
+            f"{source} is not a vocabulary: it has {tokens:,} tokens, and one of them has id {largest:,}"
+        )
+
+
 def read_json_object(path: Path) -> dict[str, Any]:
     """Return the content of a JSON file that holds an object, for example a config.json."""
     try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError, OSError) as error:
+        content = json.loads(read_whole(path, _LARGEST_FILE))
+    except EmbinitError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise EmbinitError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(content, dict):
         raise EmbinitError(f"{path} does not hold a JSON object")
@@ -175,8 +188,9 @@ def _with_added_tokens(table: TokenTable, find_file: Callable[[str], Path | None
         return table
     tokens = list(table.tokens)
     added = read_json_object(path)
-    if not all(_is_id(token_id) and token_id <= _LARGEST_ID for token_id in added.values()):
+    if not all(map(_is_id, added.values())):
         raise EmbinitError(f"{path} must map tokens to ids")
+    _check_largest_id(max(added.values(), default=0), len(tokens) + len(added), path)
     for token, token_id in sorted(added.items(), key=lambda item: item[1]):
         tokens.extend([None] * (token_id + 1 - len(tokens)))
         tokens[token_id] = token

@@ -81,6 +81,11 @@ def from_file(path: Path) -> Vocabulary:
     return from_table(table, str(path))
 
 
+def unused_name(token_id: int) -> str:
+    """Return the special token that stands for an id without a token."""
+    return f"<unused-{token_id}>"
+
+
 def _hub_tokens(spec: str) -> TokenTable:
     """Return the tokens of a model on the hub."""
     repository, _, revision = spec.partition("@")
@@ -96,7 +101,7 @@ def _hub_tokens(spec: str) -> TokenTable:
 
 def from_table(table: TokenTable, origin: str) -> Vocabulary:
     """Return a vocabulary in id order, with the tokenizer's split of words into pieces if the tokens are sub-words."""
-    tokens = tuple(f"<unused-{i}>" if token is None else token for i, token in enumerate(table.tokens))
+    tokens = tuple(unused_name(i) if token is None else token for i, token in enumerate(table.tokens))
     unused = frozenset(name for name, token in zip(tokens, table.tokens, strict=True) if token is None)
     vocabulary = from_tokens(tokens, table.specials | unused, origin)
     split = None

@@ -18,6 +18,7 @@ from torch import Tensor
 from embinit.models.packing import Layout, capacity, layout
 from embinit.prepared.folder import Packed, Prepared
 from embinit.seeds import stream
+from embinit.training.masking import Masked
 
 #: Ids of the specials that every prepared vocabulary begins with: <unk> <pad> <bos> <eos>.
 UNKNOWN, PADDING, BEGIN, END = range(4)
@@ -48,6 +49,11 @@ class Batch:
     labels: Tensor | None
     #: (members, batch): which sentences are there; a last batch may be smaller
     present: Tensor
+    #: running text, (members, room): the places whose tokens are scored
+    scored: Tensor | None = None
+    #: a masked language model: the fixed mask of a split that is scored, and the number of places that a step masks
+    masked: Masked | None = None
+    count: int = 0
 
 
 class Batches:

@@ -9,12 +9,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from embinit.models.architecture import Architecture
 from embinit.models.decoding import beam, greedy
 from embinit.models.model import Stack
 from embinit.prepared.folder import Prepared
 from embinit.training.batches import BEGIN, END, Batch, Batches
+from embinit.training.blocks import TextBatches
+from embinit.training.options import Training
 from embinit.training.scoring import TokenBleu
 from embinit.training.step import losses, read
+from embinit.types import TEXT_TASKS
 
 
 def _batch(members: int, device: Any) -> int:
@@ -22,38 +26,63 @@ def _batch(members: int, device: Any) -> int:
     return 128 if torch.device(device).type == "cpu" else min(512, max(64, 10_240 // members))
 
 
+def _text_batches(
+    prepared: Prepared, split: str, members: int, device: Any, length: int, training: Training
+) -> TextBatches:
+    tokens = 2048 if torch.device(device).type == "cpu" else min(16_384, max(1024, 65_536 // members))
+    batch = max(1, tokens // length)
+    return TextBatches(prepared, split, batch, length, device, training.stride, training.mask_rate)
+
+
 class Validation:
     """A split that members are measured on after each epoch."""
 
-    def __init__(self, prepared: Prepared, split: str, members: int, device: Any) -> None:
-        self._batches = Batches(prepared, split, _batch(members, device), device)
+    def __init__(
+        self, prepared: Prepared, architecture: Architecture, training: Training, members: int, device: Any
+    ) -> None:
+        self._task = prepared.task
+        self._batches: Batches | TextBatches
+        if prepared.task in TEXT_TASKS:
+            self._batches = _text_batches(prepared, "valid", members, device, architecture.length, training)
+        else:
+            self._batches = Batches(prepared, "valid", _batch(members, device), device)
         self._bleu: TokenBleu | None = None
         if prepared.task == "translation":
-            self._bleu = TokenBleu(prepared.reference_tokens(split), prepared.vocabularies["target"].tokens)
+            self._bleu = TokenBleu(prepared.reference_tokens("valid"), prepared.vocabularies["target"].tokens)
 
     def __call__(self, stack: Stack, with_bleu: bool) -> dict[str, list[float]]:
         """Return each member's loss, and its accuracy or BLEU."""
         sums = evaluate(stack, self._batches)
         columns = {"valid loss": (sums[0] / sums[1]).tolist()}
-        if self._bleu is None:
+        if self._task == "classification":
             columns["accuracy"] = (sums[2] / sums[3]).tolist()
-        elif with_bleu:
+        elif self._task == "masked_language_model":
+            columns["masked accuracy"] = (sums[2] / sums[1]).tolist()
+        elif self._bleu is not None and with_bleu:
+            assert isinstance(self._batches, Batches)
             columns["bleu"] = [self._bleu(ids) for ids in translated(stack, self._batches)]
         return columns
 
 
 @torch.no_grad()
-def evaluate(stack: Stack, batches: Batches) -> Tensor:
-    """Return summed loss, predictions, right answers and sentences of each member, (4, members)."""
+def evaluate(stack: Stack, batches: Batches | TextBatches) -> Tensor:
+    """Return summed loss, predictions, right answers and sentences (or blocks) of each member, (4, members)."""
+    answering = stack.architecture.task in ("classification", "masked_language_model")
     sums = torch.zeros(4, stack.members, dtype=torch.float64, device=stack.seeds.device)
     for batch in batches.each(batches.straight(stack.members)):
         values, asked, there = read(stack, batch, None)
         right = torch.zeros(stack.members, device=sums.device)
-        if batch.labels is not None:
+        if answering:
             right = ((stack.output(values).argmax(dim=-1) == asked) & there).sum(dim=1)
         total, count = losses(stack, values, asked, there)
         sums += torch.stack((total, count, right, batch.present.sum(dim=1)))
     return sums
+
+
+def text_sums(stack: Stack, prepared: Prepared, split: str, training: Training, device: Any = "cpu") -> Tensor:
+    """Return each member's summed loss in nats, predictions and right answers on a split of a running text, (3, members)."""
+    length = stack.architecture.length
+    return evaluate(stack, _text_batches(prepared, split, stack.members, device, length, training))[:3]
 
 
 @torch.no_grad()

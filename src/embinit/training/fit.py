@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from embinit.errors import EmbinitError
 from embinit.models.architecture import Architecture
-from embinit.prepared.folder import Prepared
+from embinit.prepared.folder import MASK, Prepared
+from embinit.training.options import Training
+from embinit.types import TEXT_TASKS
 
 
-def check_fit(prepared: Prepared, architecture: Architecture) -> None:
+def check_fit(prepared: Prepared, architecture: Architecture, training: Training) -> None:
     """Raise EmbinitError if a model is not made for a task: with a wrong size, members would read each other's rows."""
     sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
     if prepared.task != architecture.task or sizes != architecture.vocabularies:
@@ -18,11 +20,39 @@ def check_fit(prepared: Prepared, architecture: Architecture) -> None:
     labels = len(prepared.manifest["labels"])
     if prepared.task == "classification" and labels != architecture.classes:
         raise EmbinitError(f"{prepared.path} has {labels} labels, the model {architecture.classes} classes")
+    if architecture.is_language_model:
+        _check_text(prepared, architecture.task, training)
     check_length(prepared, architecture.length)
 
 
+def _check_text(prepared: Prepared, task: str, training: Training) -> None:
+    if "valid" not in prepared.splits:
+        raise EmbinitError(f"{prepared.path} has no validation text; give valid.txt, or one file to be split")
+    if training.order != "shuffled":
+        raise EmbinitError(
+            f"training.order is {training.order!r}, but blocks of running text have one length; leave it out"
+        )
+    tokens = prepared.vocabularies["text"].tokens
+    if task == "masked_language_model" and tokens[4:5] != (MASK,):
+        raise EmbinitError(
+            f"{prepared.path} has no {MASK} token; prepare the text again with embinit prepare --task masked_language_model"
+        )
+
+
 def check_length(prepared: Prepared, length: int) -> None:
-    """Raise EmbinitError if a sentence of the task, with `<bos>` and `<eos>`, is longer than the model's `length`."""
+    """Raise EmbinitError if the model's `length` does not fit.
+
+    A sentence of the task, with `<bos>` and `<eos>`, may not be longer, and a running text may not be shorter.
+    """
+    if prepared.task in TEXT_TASKS:
+        train = prepared.manifest["splits"]["train"]
+        tokens = train["sides"]["text"]["tokens"] + train["rows"]
+        if tokens < length:
+            raise EmbinitError(
+                f"{prepared.path.name}: a block has model.length = {length:,} tokens, and the training text has {tokens:,}; "
+                f"set model.length to {tokens:,} or less, or give more text"
+            )
+        return
     longest = max(side["longest"] for split in prepared.manifest["splits"].values() for side in split["sides"].values())
     if longest + 2 > length:
         raise EmbinitError(

@@ -22,6 +22,7 @@ from embinit.models.model import Member, Stack, joined
 from embinit.prepared.folder import Prepared
 from embinit.training import checkpoint as checkpoints
 from embinit.training.batches import Batches, Numbers, Rooms
+from embinit.training.blocks import TextBatches
 from embinit.training.evaluation import Validation
 from embinit.training.fit import check_fit
 from embinit.training.options import Training
@@ -87,7 +88,7 @@ def train(
     With a `checkpoint` folder it goes on from what is there, writes there every so many seconds (0: every epoch), and raises
     `Stopped` after having written when `stopping` says so.
     """
-    check_fit(prepared, architecture)
+    check_fit(prepared, architecture, training)
     run = _Run(prepared, architecture, members, training, device)
     start = time.perf_counter()
     if checkpoint is not None:
@@ -134,8 +135,13 @@ class _Run:
     ) -> None:
         self.training, self.device = training, torch.device(device)
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
-        self.batches = Batches(prepared, "train", training.batch, device, training.order)
-        self.validation = Validation(prepared, "valid", len(members), self.device)
+        self.batches: Batches | TextBatches
+        if architecture.is_language_model:
+            rate = training.mask_rate
+            self.batches = TextBatches(prepared, "train", training.batch, architecture.length, device, mask_rate=rate)
+        else:
+            self.batches = Batches(prepared, "train", training.batch, device, training.order)
+        self.validation = Validation(prepared, architecture, training, len(members), self.device)
         self.outcome = [TrainedMember(member.seed) for member in members]
         self.epoch, self.step = 0, 0
         #: what went into the checkpoint that this went on from

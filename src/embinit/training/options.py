@@ -29,7 +29,13 @@ class Training:
     #: steps over which the rate rises from zero
     warmup: int = 0
     #: the learning rate after the warm-up
-    schedule: Literal["constant", "linear", "inverse_sqrt"] = "constant"
+    schedule: Literal["constant", "linear", "inverse_sqrt", "cosine"] = "constant"
+    #: the share of the rate that a cosine schedule ends at
+    final_rate: float = 0.0
+    #: AdamW's weight decay: a weight shrinks by this share of its rate in each step; norms and biases never do
+    weight_decay: float = 0.0
+    #: embeddings, learned positions included, decay like the other weights
+    decay_embeddings: bool = True
     #: largest norm of a member's gradient; 0: none
     clip: float = 0.0
     #: label smoothing
@@ -53,6 +59,10 @@ class Training:
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     #: with bfloat16, the sum of embedding and position, its first projection and norm stay in float32
     protected: bool = True
+    #: a language model is scored on blocks that begin this number of tokens after each other; 0: the length of a block
+    stride: int = 0
+    #: the share of the tokens that a masked language model has to predict
+    mask_rate: float = 0.15
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -61,13 +71,17 @@ class Training:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
-        for name in ("warmup", "clip", "patience", "bleu_every", *PER_MEMBER):
+        for name in ("warmup", "clip", "patience", "bleu_every", "weight_decay", "stride", *PER_MEMBER):
             if not 0 <= getattr(self, name) < math.inf:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; a finite number of 0 or more is needed")
         if self.frozen_epochs < -1:
             raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; -1 (always) or a number of epochs")
         if not 0 <= self.smoothing < 1:
             raise EmbinitError(f"smoothing is {self.smoothing}; from 0 to below 1")
+        if not 0 <= self.final_rate <= 1:
+            raise EmbinitError(f"final_rate is {self.final_rate}; a share of the rate from 0 to 1 is needed")
+        if not 0 < self.mask_rate < 1:
+            raise EmbinitError(f"mask_rate is {self.mask_rate}; a share of the tokens above 0 and below 1 is needed")
 
     def rate_at(self, step: int, steps: int) -> float:
         """Return the learning rate of a step (from 0 on) out of so many."""
@@ -77,4 +91,7 @@ class Training:
             return self.rate * (steps - step) / max(1, steps - self.warmup)
         if self.schedule == "inverse_sqrt":
             return self.rate * math.sqrt(max(1, self.warmup) / (step + 1))
+        if self.schedule == "cosine":
+            done = (step - self.warmup) / max(1, steps - self.warmup)
+            return self.rate * (self.final_rate + (1 - self.final_rate) * (1 + math.cos(math.pi * min(1.0, done))) / 2)
         return self.rate

@@ -13,6 +13,7 @@ from torch import Tensor
 from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
+from embinit.training.blocks import TextBatches, masked_batch
 from embinit.training.options import Training
 from embinit.training.row_rates import embedding_factors
 
@@ -20,11 +21,17 @@ from embinit.training.row_rates import embedding_factors
 def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return what the output layer reads, what was asked for, and where something was.
 
-    (members, places, dim), and (members, places) twice; a place is a target token, or a sentence of a classification.
+    (members, places, dim), and (members, places) twice; a place is a target token, a sentence of a classification, or a
+    token of a running text.
     """
+    side = batch.sides[0]
     if batch.labels is not None:
-        side = batch.sides[0]
         return stack.classify(side.ids, side.place, step), batch.labels, batch.present
+    if batch.scored is not None:
+        if stack.architecture.task == "language_model":
+            return stack.model_text(side.ids, side.place, step), side.following, batch.scored
+        masked = masked_batch(batch, stack.seeds, step, stack.architecture.outputs)
+        return stack.model_text(masked.ids, side.place, step, masked.chosen), masked.asked, masked.there
     source, target = batch.sides
     values = stack.translate(source.ids, source.place, target.ids, target.place, step)
     return values, target.following, target.place.real
@@ -48,14 +55,23 @@ class Trainer:
     """
 
     def __init__(
-        self, stack: Stack, training: Training, batches: Batches, steps: int, members: Sequence[Member] = ()
+        self,
+        stack: Stack,
+        training: Training,
+        batches: Batches | TextBatches,
+        steps: int,
+        members: Sequence[Member] = (),
     ) -> None:
         self.stack, self.training, self.steps, self._batches = stack, training, steps, batches
         device = stack.seeds.device
         self._cuda = device.type == "cuda"
         self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
-        others = [weight for name, weight in stack.weights.items() if name not in self._embeddings]
         factors = embedding_factors(stack, training, members)
+        self._trained_rows = _trained_rows(stack, members)
+        if training.weight_decay:
+            # A row that never changes does not decay either.
+            for name, trained in self._trained_rows.items():
+                factors[name] = trained.double() * factors[name]
         #: embeddings whose rows have different rates: the factor of each row, (members, rows, 1)
         self._row_factors = {
             self._embeddings[name]: factor for name, factor in factors.items() if isinstance(factor, Tensor)
@@ -65,16 +81,15 @@ class Trainer:
             weight: torch.zeros_like(factor, dtype=torch.float32) for weight, factor in self._row_factors.items()
         }
         groups: list[dict[str, Any]] = [
-            {"params": [weight], "factor": 1.0 if isinstance(factors[name], Tensor) else factors[name]}
+            {"params": [weight], "factor": 1.0 if isinstance(factors[name], Tensor) else factors[name], "name": name}
             for name, weight in self._embeddings.items()
         ]
-        groups.append({"params": others, "factor": 1.0})
-        rate: Any = torch.tensor(training.rate, device=device) if self._cuda else training.rate
-        self.adam = torch.optim.Adam(
-            [{**group, "lr": rate.clone() if self._cuda else rate} for group in groups],
-            betas=training.betas, eps=training.epsilon, fused=True, capturable=self._cuda,
-        )  # fmt: skip
-        self._trained_rows = _trained_rows(stack, members)
+        groups += [
+            {"params": [weight], "factor": 1.0, "name": name}
+            for name, weight in stack.weights.items()
+            if name not in self._embeddings
+        ]
+        self.adam = _adam(groups, training, device)
         #: summed loss and number of predictions of each member since they were last set to zero, (2, members)
         self.sums = torch.zeros(2, stack.members, dtype=torch.float64, device=device)
         self._number = torch.zeros((), dtype=torch.int64, device=device)
@@ -135,7 +150,7 @@ class Trainer:
         total, count = losses(self.stack, *read(self.stack, batch, self._number), self.training.smoothing)
         self.adam.zero_grad(set_to_none=True)
         # Each member's mean; their sum has each member's own gradient, for no weight is shared.
-        (total / count).sum().backward()  # type: ignore[no-untyped-call]
+        (total / count.clamp(min=1)).sum().backward()  # type: ignore[no-untyped-call]
         for name, trained in self._trained_rows.items():
             gradient = self._embeddings[name].grad
             if gradient is not None:
@@ -159,6 +174,8 @@ class Trainer:
         for (weight, group), state in zip(moved, states, strict=True):
             moments = (state["exp_avg"], state["exp_avg_sq"])
             rate = self._row_rates.get(weight, group["lr"])
+            if group["weight_decay"]:
+                weight.detach().mul_(1 - rate * group["weight_decay"])
             operations.adam(weight, weight.grad, *moments, state["step"], rate, group["betas"], group["eps"])
 
     def _step_by_rows(self) -> None:
@@ -169,6 +186,28 @@ class Trainer:
             for weight, start in before.items():
                 # A factor of 1 gives Adam's result and a factor of 0 the start, both bit for bit.
                 torch.lerp(start, weight, self._row_factors[weight].float(), out=weight)
+
+
+def _adam(groups: list[dict[str, Any]], training: Training, device: torch.device) -> torch.optim.Adam:
+    """Return Adam over the groups, or AdamW if weights decay; groups of one factor and one decay are joined."""
+    cuda = device.type == "cuda"
+    rate: Any = torch.tensor(training.rate, device=device) if cuda else training.rate
+    joined: dict[tuple[float, float, bool], dict[str, Any]] = {}
+    for group in groups:
+        decay = training.weight_decay if decays(group["name"], training.decay_embeddings) else 0.0
+        own = {"params": [], "factor": group["factor"], "weight_decay": decay, "lr": rate.clone() if cuda else rate}
+        key = (group["factor"], decay, group["name"].endswith(".embedding"))
+        joined.setdefault(key, own)["params"] += group["params"]
+    kind = torch.optim.AdamW if training.weight_decay else torch.optim.Adam
+    return kind(list(joined.values()), betas=training.betas, eps=training.epsilon, fused=True, capturable=cuda)
+
+
+def decays(name: str, embeddings: bool) -> bool:
+    """Return whether AdamW's weight decay applies to a weight: to matrices, and to embeddings and positions if asked."""
+    side, _, last = name.rpartition(".")
+    if last in ("embedding", "positions"):
+        return embeddings
+    return last == "weight" and not side.endswith("norm")
 
 
 def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.corpora.tasks import tasks
-from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings
+from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings, kind_of_data
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
 from embinit.recipes.names import named_recipes
 from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
+from embinit.types import TEXT_TASKS
 
 #: The names of sides in files, by their names in prepared tasks.
 FILE_SIDES = {side: name for name, side in SIDES.items()}
-_GENERATED = {"captions": "translation", "captions-labelled": "classification"}
 
 
 @dataclass(frozen=True)
@@ -126,17 +125,14 @@ def task_of(settings: TaskSettings, data: str = "", label: str = "") -> Task:
     return Task(
         label or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,
-        settings.size, settings.also, data,
+        settings.size, settings.also, data, kind_of(settings) if kind_of(settings) in TEXT_TASKS else None,
+        settings.boundary,
     )  # fmt: skip
 
 
 def kind_of(settings: TaskSettings) -> str:
-    """Return `translation` or `classification`."""
-    if settings.name in _GENERATED:
-        return _GENERATED[settings.name]
-    if settings.name == "files":
-        return settings.kind or "translation"
-    return tasks()[settings.name].task
+    """Return the kind of a task: `translation`, `classification`, `language_model` or `masked_language_model`."""
+    return settings.kind or kind_of_data(settings.name)
 
 
 def sides_of(settings: TaskSettings) -> tuple[str, ...]:

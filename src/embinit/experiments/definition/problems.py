@@ -33,6 +33,8 @@ _EXPECTED = {
     "model_type": "a table",
     "dataclass_type": "a table",
 }
+#: A default that depends on a value with a mistake is no further mistake.
+_FOLLOWS = "default_factory_not_called"
 #: How tables are written, by their last keys.
 _FORMS: dict[tuple[str, ...], str] = {
     ("sources",): "[sources.NAME]",
@@ -93,7 +95,7 @@ def validated(declared: type[Table], content: Mapping[str, Any], problems: Probl
         try:
             return Checked(declared.model_validate(remaining), remaining, wrong)
         except ValidationError as error:
-            mistakes = error.errors(include_url=False)
+            mistakes = [found for found in error.errors(include_url=False) if found["type"] != _FOLLOWS]
         if not wrong:  # later rounds find only what the removal of a value has caused
             for mistake in mistakes:
                 problems.add(*_place_and_message(mistake, declared, content))

@@ -5,17 +5,16 @@ All mistakes are reported at once, with the closest name, before anything starts
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import EmbinitError
 from embinit.experiments.definition.baselines import check_settings_occur, read_baselines
 from embinit.experiments.definition.blocks import read_blocks
 from embinit.experiments.definition.draft import Draft
 from embinit.experiments.definition.file import SHARED, ExperimentFile
 from embinit.experiments.definition.problems import BASELINE_FORMS, Problems, validated
 from embinit.experiments.definition.sections import tables_of
+from embinit.files import read_toml
 
 #: The keys of a file that hold settings of runs.
 _WITH_SETTINGS = ("baseline", "defaults", "block")
@@ -24,7 +23,7 @@ _WITH_SETTINGS = ("baseline", "defaults", "block")
 def read_draft(path: Path) -> Draft:
     """Return the experiment that a file describes; all of its mistakes are one error."""
     problems = Problems(path.name)
-    content = _content(path)
+    content = read_toml(path)
     content.update((key, _nested(content[key])) for key in _WITH_SETTINGS if key in content)
     checked = validated(ExperimentFile, _with_names(_with_included(content, path, problems), problems), problems)
     file = checked.table
@@ -41,15 +40,6 @@ def read_draft(path: Path) -> Draft:
         path, file.title or path.stem, file.question, baselines[0].recipe, file.notes, file.kind, file.cost,
         tables.sources, tables.tasks, blocks, () if plain else baselines,
     )  # fmt: skip
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EmbinitError(f"{path} is not TOML: {error}") from None
 
 
 def _nested(content: Any) -> Any:
@@ -94,7 +84,7 @@ def _with_included(content: dict[str, Any], path: Path, problems: Problems) -> d
     name = content.get("include")
     if not isinstance(name, str) or not name:
         return content
-    other = _content(path.parent / name)
+    other = read_toml(path.parent / name)
     for key in other:
         if key not in SHARED:
             problems.add(f"include {name}", f"{key!r} cannot be shared; only {', '.join(SHARED)} can")

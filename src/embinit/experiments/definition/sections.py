@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.file import SHARED, ExperimentFile
 from embinit.experiments.definition.grid import places_in

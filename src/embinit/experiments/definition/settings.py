@@ -5,44 +5,36 @@ The comment above a field is its explanation in the reference and in editors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, fields
-from typing import Annotated, Any, Literal, Self, get_origin, get_type_hints
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
-    Strict,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     ValidationInfo,
     WrapValidator,
-    create_model,
     field_validator,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
-from embinit.corpora.tasks import tasks as known_tasks
+from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.tasks import task_data
 from embinit.errors import closest
-from embinit.models.architecture import Architecture
-from embinit.recipes.fills import FILLS
-from embinit.recipes.names import named_recipes
-from embinit.training.options import Training
+from embinit.types import TEXT_TASKS, TaskKind
 
-#: Data sets that are generated, and so need no folder.
-GENERATED = ("captions", "captions-labelled")
+#: Data sets that are generated, and so need no folder, with the kinds of their tasks.
+GENERATED = {
+    "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
+}  # fmt: skip
 #: The names of a task's sides in files, with their names in prepared tasks.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
-#: Fields of Architecture that the prepared task decides and a file cannot set.
-_DECIDED = ("task", "vocabularies", "classes")
-#: Settings whose default depends on others.
-_WITHOUT_DEFAULT = ("dim", "heads", "rate")
 #: Keys that no table declares are mistakes.
 _FORBID = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -68,18 +60,14 @@ def _data_set_and_split(text: str) -> str:
     return text
 
 
-def _known_fill(name: str) -> str:
-    if name and name not in FILLS:
-        raise ValueError(f"unknown fill {name!r}{closest(name, FILLS)}")
-    return name
+def _usual_tokenizer(task: dict[str, Any]) -> str:
+    """Return the tokenizer of a data set, if a file names none."""
+    known = known_tasks().get(task.get("name", ""))
+    return "spacy" if known is None else known.tokenizer
 
 
 Number = Annotated[StrictFloat, WrapValidator(_as_written)]
 AtLeastOne = Annotated[StrictInt, Field(ge=1)]
-#: The schema lists names that editors complete.
-Fill = Annotated[str, AfterValidator(_known_fill), WithJsonSchema({"type": "string", "enum": list(FILLS)})]
-RecipeName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": list(named_recipes())}, {"type": "string"}]})]
-TaskName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*known_tasks(), *GENERATED]}, {"type": "string"}]})]
 
 
 @dataclass(frozen=True, config=_FORBID)
@@ -150,6 +138,13 @@ class SourceSettings:
         return self
 
 
+def kind_of_data(name: str) -> str:
+    """Return the kind of task of a data set; the user's own files are a translation unless they say otherwise."""
+    if name in GENERATED:
+        return GENERATED[name]
+    return "translation" if name == "files" else task_data(name).task
+
+
 @dataclass(frozen=True, config=_FORBID)
 class TaskSettings:
     """`[tasks.NAME]`: a data set and how it is prepared."""
@@ -158,8 +153,9 @@ class TaskSettings:
     name: StrictStr
     #: languages of a translation, `de-en`; by default the data set's own
     pair: StrictStr | None = None
-    #: `spacy`, `whitespace`, or a sub-word tokenizer's file, folder or hub id; two, with a comma, for two sides
-    tokenizer: StrictStr = "spacy"
+    #: `spacy`, `whitespace`, or a sub-word tokenizer's file, folder or hub id; two, with a comma, for two sides; by
+    #: default `spacy`, and `whitespace` for texts that are split already
+    tokenizer: StrictStr = Field(default_factory=_usual_tokenizer)
     #: whether texts are lower-cased; by default words are and sub-words are not
     lower: StrictBool | None = None
     #: rarer words become `<unk>`; by default the data set's own
@@ -174,8 +170,10 @@ class TaskSettings:
     also: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_split)], ...] = ()
     #: folder below the folder of data, absolute, or `hub`; by default the data set's name
     path: StrictStr | None = None
-    #: the kind of task, for `files`, the user's own data
-    kind: Literal["translation", "classification"] | None = None
+    #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
+    kind: TaskKind | None = None
+    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    boundary: Literal["line", "blank"] | None = None
     #: a file that the folder must hold (`train.tsv`, also compressed; * stands for any text)
     needs: StrictStr | None = None
     #: name of the official file, shown if the file is missing
@@ -194,7 +192,7 @@ class TaskSettings:
     @field_validator("size")
     @classmethod
     def _generated(cls, size: int | None, info: ValidationInfo) -> int | None:
-        name = info.data.get("name", GENERATED[0])
+        name = info.data.get("name", "captions")
         if size is not None and name not in GENERATED:
             raise ValueError(f"{name} is not generated; use rows = {size} to keep {size} training rows")
         return size
@@ -203,72 +201,14 @@ class TaskSettings:
     @classmethod
     def _own_files(cls, kind: str | None, info: ValidationInfo) -> str | None:
         name = info.data.get("name", "files")
-        if kind is not None and name != "files":
-            raise ValueError(f"the kind of {name} is known; set kind for files only")
+        if kind is not None and name != "files" and not {kind, kind_of_data(name)} <= set(TEXT_TASKS):
+            raise ValueError(f"{name} is known to be a {kind_of_data(name)}; leave kind out")
         return kind
 
-
-class SettingsTable(BaseModel):
-    """Base of every table that is not a source or a task."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-def _settings_of(kind: type[Any], omitted: Iterable[str] = ()) -> Any:
-    """Return a table with the fields, types and defaults of a dataclass; each of its keys may be left out."""
-    hints = get_type_hints(kind)
-    declared: dict[str, Any] = {}
-    for item in fields(kind):
-        if item.name not in omitted:
-            hint = hints[item.name]
-            default = None if item.default is MISSING or item.name in _WITHOUT_DEFAULT else item.default
-            declared[item.name] = (Annotated[hint, Strict(False)] if get_origin(hint) is tuple else hint, default)
-    return create_model(f"{kind.__name__}Settings", __base__=SettingsTable, **declared)
-
-
-ModelSettings = _settings_of(Architecture, _DECIDED)
-TrainingSettings = _settings_of(Training)
-
-
-class SideSettings(SettingsTable):
-    """`encoder`, `decoder` or `text`: one embedding matrix."""
-
-    #: a table of `[sources]`
-    source: str = ""
-    #: a recipe's name, steps (`pretrained | center`), a table of `[recipes]`, or `FILE.toml::NAME`
-    recipe: RecipeName = "xavier"
-    #: rows of the tokens that the source lacks
-    fill: Fill = "target"
-
-
-class RunSettings(SideSettings):
-    """The settings of a run: `[defaults]`, and a part of every `[[block]]`."""
-
-    #: a table of `[tasks]`, or a known data set
-    task: TaskName = ""
-    #: seed of everything random in a run
-    seed: Annotated[int, Field(ge=0)] = 1
-    #: the encoder's matrix, where it differs from the decoder's
-    encoder: SideSettings = SideSettings()
-    #: the decoder's matrix, where it differs from the encoder's
-    decoder: SideSettings = SideSettings()
-    #: the matrix of a task with one text
-    text: SideSettings = SideSettings()
-    #: the transformer
-    model: ModelSettings = ModelSettings()  # type: ignore[valid-type]
-    #: the training
-    training: TrainingSettings = TrainingSettings()  # type: ignore[valid-type]
-
-
-def inner_table(hint: Any) -> type[SettingsTable] | None:
-    """Return the type of a field if it is a table of settings, else None."""
-    return hint if isinstance(hint, type) and issubclass(hint, SettingsTable) else None
-
-
-def setting_names() -> list[str]:
-    """Return the dotted names of all settings of a run."""
-    names = []
-    for name, info in RunSettings.model_fields.items():
-        inner = inner_table(info.annotation)
-        names += [name] if inner is None else [f"{name}.{key}" for key in inner.model_fields]
-    return names
+    @field_validator("boundary")
+    @classmethod
+    def _of_text(cls, boundary: str | None, info: ValidationInfo) -> str | None:
+        kind = info.data.get("kind") or kind_of_data(info.data.get("name", "captions-text"))
+        if boundary is not None and kind not in TEXT_TASKS:
+            raise ValueError(f"boundary is for running text, and this is a {kind}")
+        return boundary

@@ -18,6 +18,7 @@ from embinit.experiments.spec import Spec
 from embinit.models.architecture import Architecture
 from embinit.models.parameters import count
 from embinit.prepared.folder import Prepared, open_prepared
+from embinit.training.options import Training
 
 #: A weight has its gradient, Adam's two averages and its best value so far beside it.
 _COPIES = 5
@@ -47,9 +48,14 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
     splits = prepared.manifest["splits"]
     rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
-    tokens = {side: values["tokens"] + 2 * rows for side, values in sides.items()}
+    tokens = {side: values["tokens"] + (1 if model.is_language_model else 2) * rows for side, values in sides.items()}
+    if model.is_language_model:
+        rows = max(1, tokens["text"] // model.length)  # blocks
     steps, weights = training.epochs * -(-rows // training.batch), count(model)
     calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
+    calculated += (
+        training.epochs * 6.0 * tokens.get("text", 0) * _predicted(model, training) * model.dim * model.outputs
+    )
     # Products of wide models are larger, and so faster.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
     moved = steps * 28.0 * weights
@@ -57,9 +63,16 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     shared = steps * constants["step"]
     batch = {side: training.batch * values / max(1, rows) for side, values in tokens.items()}
     kept = sum(batch[side] * model.layers * (_KEPT * model.dim + 2 * model.feedforward) for side in batch)
-    logits = _LOGITS * batch.get("target", 0.0) * model.outputs
+    logits = _LOGITS * batch.get("target", _predicted(model, training) * batch.get("text", 0.0)) * model.outputs
     memory = 4.0 * (weights * _COPIES + kept + logits)
     return RunCost(each + shared, 0.0, memory) if constants["turns"] else RunCost(each, shared, memory)
+
+
+def _predicted(model: Architecture, training: Training) -> float:
+    """Return the share of a text's tokens that the output layer reads."""
+    if model.task == "language_model":
+        return 1.0
+    return training.mask_rate if model.task == "masked_language_model" else 0.0
 
 
 def _decoded(spec: Spec, prepared: Prepared) -> float:
@@ -75,7 +88,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 def _weights(model: Architecture, side: str) -> float:
     """Return the number of weights that each token of a side is multiplied with."""
     attention = 4 * model.dim**2
-    layer = attention + 2 * model.dim * model.feedforward
+    layer = attention + (3 if model.activation == "swiglu" else 2) * model.dim * model.feedforward
     if side == "target":
         return model.layers * (layer + attention / 2) + model.dim * model.outputs
     crossed = attention / 2 if model.task == "translation" else 0.0

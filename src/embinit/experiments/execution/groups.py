@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
-from embinit.experiments.execution.members import answered, train_members, translated
+from embinit.experiments.execution.members import answered, read_text, train_members, translated
 from embinit.experiments.execution.provenance import device_name, versions
-from embinit.experiments.execution.scoring import Scores, score_labels, score_translations, scored_splits
+from embinit.experiments.execution.scoring import Scores, score_labels, score_text, score_translations, scored_splits
 from embinit.experiments.execution.starts import start_of
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.jobs import Group
 from embinit.experiments.runs.result import Result, RunInfo
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.experiments.spec import Spec
+from embinit.prepared.folder import Prepared, fingerprint, open_prepared
+from embinit.types import TEXT_TASKS
 
 
 def results_of_group(
@@ -37,7 +38,7 @@ def results_of_group(
     before = time.perf_counter() - start
     outcome = train_members(prepared, specs, starts, device, progress, checkpoint, every, stopping)
     start = time.perf_counter()
-    scores = _scored(outcome, prepared, device)
+    scores = _scored(outcome, prepared, specs[0], device)
     run: RunInfo = {
         "device": device_name(device), "versions": versions(), "members": len(specs), "commit": commit,
         "seconds": round(before + outcome.seconds + time.perf_counter() - start, 3),
@@ -70,7 +71,7 @@ def _opened(path: Path, expected: str) -> Prepared:
     return prepared
 
 
-def _scored(outcome: Any, prepared: Prepared, device: str) -> list[Scores]:
+def _scored(outcome: Any, prepared: Prepared, spec: Spec, device: str) -> list[Scores]:
     """Return each member's scores; one that never had a sound epoch has none."""
     made = [Scores() for _ in outcome.members]
     sound = [place for place, trained in enumerate(outcome.members) if trained.best_epoch > 0]
@@ -79,6 +80,10 @@ def _scored(outcome: Any, prepared: Prepared, device: str) -> list[Scores]:
             texts = translated(outcome, prepared, split, device)
             for place in sound:
                 score_translations(made[place], split, texts[place], prepared)
+        elif prepared.task in TEXT_TASKS:
+            sums = read_text(outcome, prepared, split, spec, device)
+            for place in sound:
+                score_text(made[place], split, *sums[place], prepared, spec)
         else:
             found = answered(outcome, prepared, split, device)
             for place in sound:

@@ -88,6 +88,14 @@ def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> lis
     return translations(outcome.stack, prepared, split, device)
 
 
+def read_text(outcome: Any, prepared: Prepared, split: str, spec: Spec, device: str) -> list[tuple[float, int, int]]:
+    """Return each member's summed loss in nats, number of predictions and of right ones on a split of a running text."""
+    from embinit.training.evaluation import text_sums
+
+    sums = text_sums(outcome.stack, prepared, split, training_of(spec), device).tolist()
+    return [(loss, int(count), int(right)) for loss, count, right in zip(*sums, strict=True)]
+
+
 def answered(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[int]]:
     """Return each member's labels of a split."""
     from embinit.training.evaluation import answers

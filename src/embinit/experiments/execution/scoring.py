@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from embinit.experiments.execution.members import training_of
 from embinit.experiments.runs.length_buckets import Lengths, by_length
+from embinit.experiments.spec import Spec
 from embinit.prepared.folder import Prepared
 from embinit.text.markers import Scheme, from_byte_level, scheme_of
 from embinit.training.scoring import bleu, chrf, confusion, macro_f1, matthews
@@ -72,6 +75,37 @@ def score_labels(made: Scores, split: str, answers: Sequence[int], prepared: Pre
     made.outputs[split] = [str(names[answer]) for answer in answers]
     right = np.asarray(answers) == labels
     _add_lengths(made, split, "accuracy", prepared, lambda places: float(right[places].mean()))
+
+
+def score_text(
+    made: Scores, split: str, loss: float, predicted: int, right: int, prepared: Prepared, spec: Spec
+) -> None:
+    """Add a split's scores: loss and perplexity of a token and of a word, bits per byte; of a masked model also accuracy.
+
+    A masked model predicts a sample of the tokens, so that it has no loss of a word or byte. The end of a line counts as a
+    token, as a word and as a byte.
+    """
+    training = training_of(spec)
+    length = int(dict(spec.model)["length"])
+    if prepared.task == "masked_language_model":
+        how = f"{training.mask_rate:.0%} of the tokens, one fixed mask|block:{length}"
+        scores = {"loss": loss / predicted, "masked_accuracy": right / predicted}
+        signatures = {"loss": f"nats a masked token|{how}", "masked_accuracy": f"share of masked tokens|{how}"}
+    else:
+        how = f"block:{length}|stride:{training.stride or length}|line ends:counted"
+        sizes = prepared.sizes(split)
+        scores = {
+            "perplexity": _power(loss / predicted), "word_perplexity": _power(loss / sizes["words"]),
+            "bits_per_byte": loss / math.log(2) / sizes["bytes"], "loss": loss / predicted,
+        }  # fmt: skip
+        each = {"perplexity": "a token", "word_perplexity": "a word", "bits_per_byte": "a byte", "loss": "a token"}
+        signatures = {name: f"of {of}|{how}" for name, of in each.items()}
+    made.scores[split] = {name: value for name, value in scores.items() if math.isfinite(value)}
+    made.signatures.update(signatures)
+
+
+def _power(nats: float) -> float:
+    return math.exp(nats) if nats < 700 else math.inf
 
 
 def _add_lengths(made: Scores, split: str, name: str, prepared: Prepared, score: Callable[[list[int]], float]) -> None:

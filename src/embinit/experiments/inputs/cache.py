@@ -56,7 +56,7 @@ def cached(
         If there is no usable result and `where.read_only` is set.
     """
     path = where.work / "index" / f"{kind}-{digest([embinit.__version__, inputs])}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         entry: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if usable(entry):
             return entry

@@ -17,7 +17,7 @@ from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
 _WORDS = re.compile(r"whitespace|spacy(:\w+)?")
-_GENERATED = ("captions", "captions-labelled")
+_GENERATED = ("captions", "captions-labelled", "captions-text")
 
 
 @dataclass(frozen=True)

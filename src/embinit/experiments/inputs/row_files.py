@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import replacing
-from embinit.types import KINDS, Aligned, Kind, Matrix, Origin, Vocabulary, as_matrix
+from embinit.types import KINDS, Aligned, Flags, Kind, Matrix, Origin, Vocabulary, as_matrix
 
 #: Values that one byte tells apart, and the rows that are looked at first to see whether there are so few.
 _BYTE, _SAMPLE = 256, 500
@@ -46,33 +47,53 @@ def _unpacked(tensors: dict[str, np.ndarray]) -> Matrix:
     return as_matrix(rows)
 
 
-def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
-    """Return aligned rows; an error where they are not those with the expected fingerprint."""
+def is_intact(path: Path, expected: str) -> bool:
+    """Return whether a file holds the rows with the expected fingerprint."""
+    try:
+        found, kinds, rows = _content(path)
+        return _fingerprint(kinds, found, rows) == expected
+    except EmbinitError:
+        return False
+
+
+def _content(path: Path) -> tuple[Flags, list[Kind], Matrix]:
+    """Return which tokens have a row, how each was found, and the rows."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
         tensors = load_file(path)
-        found, kinds = tensors["found"].astype(bool), tuple(KINDS[i] for i in tensors["kinds"].tolist())
-        rows = _unpacked(tensors)
-        vectors = np.zeros((len(found), rows.shape[1]), dtype=np.float32)
-        vectors[found] = rows
+        kinds = [KINDS[i] for i in tensors["kinds"].tolist()]
+        found, rows = tensors["found"].astype(bool), _unpacked(tensors)
+        if rows.ndim != 2 or found.shape != (len(kinds),) or found.sum() != len(rows):
+            raise ValueError("its tensors do not fit together")
     except OSError as error:
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except (SafetensorError, KeyError, IndexError, ValueError) as error:
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError) as error:
         raise EmbinitError(f"{path} is damaged: {error}") from None
-    aligned = Aligned(vocabulary, vectors, found, kinds, Origin(path.name, "aligned rows"))
-    if len(found) != len(vocabulary) or fingerprint(aligned) != expected:
+    return found, kinds, rows
+
+
+def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
+    """Return aligned rows; an error where they are not those with the expected fingerprint."""
+    found, kinds, rows = _content(path)
+    if len(found) != len(vocabulary) or _fingerprint(kinds, found, rows) != expected:
         raise EmbinitError(f"{path} is not what was planned; plan it again")
-    return aligned
+    vectors = np.zeros((len(found), rows.shape[1]), dtype=np.float32)
+    vectors[found] = rows
+    return Aligned(vocabulary, vectors, found, tuple(kinds), Origin(path.name, "aligned rows"))
 
 
 def fingerprint(aligned: Aligned) -> str:
     """Return a checksum of the rows, of whose they are and of how they were found."""
-    whole = hashlib.sha256(f"{aligned.dim} {len(aligned)}\n".encode())
-    whole.update("".join(str(KINDS.index(kind)) for kind in aligned.kinds).encode())
-    whole.update(aligned.found.astype(np.uint8).tobytes())
-    whole.update(np.ascontiguousarray(aligned.rows, dtype="<f4").tobytes())
+    return _fingerprint(aligned.kinds, aligned.found, aligned.rows)
+
+
+def _fingerprint(kinds: Sequence[Kind], found: Flags, rows: Matrix) -> str:
+    whole = hashlib.sha256(f"{rows.shape[1]} {len(found)}\n".encode())
+    whole.update("".join(str(KINDS.index(kind)) for kind in kinds).encode())
+    whole.update(found.astype(np.uint8).tobytes())
+    whole.update(np.ascontiguousarray(rows, dtype="<f4").tobytes())
     return whole.hexdigest()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from embinit import hub
 from embinit.corpora import generated
 from embinit.corpora.examples import Corpus
-from embinit.corpora.tasks import read_corpus, read_hub, tasks
+from embinit.corpora.running_text import read_text
+from embinit.corpora.tasks import data_sets, read_corpus, read_hub, tasks
 from embinit.corpora.user import read_files
 from embinit.corpora.user_files import is_table
 from embinit.errors import EmbinitError, Unavailable, closest
@@ -19,12 +20,12 @@ from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import GENERATED, TaskSettings
 from embinit.experiments.inputs.cache import Unprepared, cached, listing
 from embinit.experiments.inputs.estimates import counts_of, estimated
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.inputs.locations import Places, data_at, data_folders, tokenizers_at
 from embinit.experiments.inputs.lookup import find, not_found
-from embinit.prepared.folder import Prepared, open_prepared
+from embinit.prepared.folder import Prepared, fingerprint, is_intact, open_prepared
 from embinit.prepared.prepare import Settings, prepare
 from embinit.text.vocabulary import read_lines
+from embinit.types import TEXT_TASKS, task_kind
 
 #: Called with a description of the work, the amount done, and the whole amount if it is known.
 Progress = Callable[[str, int, int | None], None]
@@ -59,7 +60,10 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
         return {"folder": prepared.path.name, "data": fingerprint(prepared.path)}
 
     def usable(entry: dict[str, Any]) -> bool:
-        return Path(where.work, "prepared", entry["folder"]).is_dir()
+        folder = where.work / "prepared" / entry["folder"]
+        if where.read_only:  # nothing is trained on it now, so that the large files need not be read
+            return bool(open_prepared(folder))
+        return is_intact(folder, entry["data"])
 
     try:
         entry = cached(where, "task", inputs, usable, make)
@@ -106,16 +110,27 @@ def _decisive(task: TaskSettings) -> dict[str, Any]:
 
 
 def _corpus(task: TaskSettings, paths: list[Path]) -> Corpus:
+    corpus = _read(task, paths)
+    kind = kind_of(task)
+    # A text is the same for both kinds of language model.
+    return replace(corpus, task=task_kind(kind)) if corpus.task in TEXT_TASKS and kind in TEXT_TASKS else corpus
+
+
+def _read(task: TaskSettings, paths: list[Path]) -> Corpus:
     if task.name == "captions":
         return generated.captions(task.size or _SIZE, 0, task.pair)
     if task.name == "captions-labelled":
         return generated.labelled_captions(task.size or _SIZE, 0)
+    if task.name == "captions-text":
+        return generated.caption_text(task.size or _SIZE, 0)
     if task.path == "hub":
         return read_hub(task.name, hub.download, task.pair)
     if not paths:
         raise Unavailable(f"{task.name} needs a folder of data: --data or EMBINIT_DATA")
     if task.name != "files":
         return read_corpus(task.name, paths[0], task.pair)
+    if kind_of(task) in TEXT_TASKS:
+        return read_text(paths[0])
     corpus = read_files(paths, task.pair)
     if corpus.task != kind_of(task):
         raise EmbinitError(
@@ -148,8 +163,8 @@ def _settings(corpus: Corpus, task: TaskSettings, specs: list[str]) -> Settings:
         f"spacy:{language}" if spec == "spacy" else spec for spec, language in zip(each, corpus.languages, strict=True)
     )
     words = all(spec == "whitespace" or spec.startswith("spacy") for spec in each)
-    least = task.min_count or (tasks()[task.name].min_count if task.name in tasks() else 2)
+    least = task.min_count or (data_sets()[task.name].min_count if task.name in data_sets() else 2)
+    lower = words and corpus.task not in TEXT_TASKS if task.lower is None else task.lower
     return Settings(
-        corpus.name, tokenizers, words if task.lower is None else task.lower, least, corpus.languages, task.rows,
-        task.longest,
+        corpus.name, tokenizers, lower, least, corpus.languages, task.rows, task.longest, task.boundary,
     )  # fmt: skip

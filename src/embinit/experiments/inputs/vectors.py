@@ -15,9 +15,10 @@ from embinit.errors import EmbinitError, Unavailable
 from embinit.experiments.definition.settings import GloveSettings, SourceSettings, TaskSettings
 from embinit.experiments.inputs.cache import cached, listing
 from embinit.experiments.inputs.locations import Places, data_at, vectors_at
-from embinit.experiments.inputs.row_files import write_rows
+from embinit.experiments.inputs.row_files import is_intact, write_rows
 from embinit.experiments.inputs.tasks import Progress, Ready, file_texts, training_texts
 from embinit.experiments.spec import digest
+from embinit.files import replacing
 from embinit.glove.checkpoint import beside as checkpoint_beside
 from embinit.glove.checkpoint import clear
 from embinit.glove.output import write
@@ -51,7 +52,8 @@ def aligned_rows(
         return {"dim": aligned.dim, "covered": float(aligned.found.mean()), "rows": write_rows(aligned, where.work)}
 
     def usable(entry: dict[str, Any]) -> bool:
-        return _file(where, entry["rows"]).is_file()
+        file = _file(where, entry["rows"])
+        return file.is_file() and (where.read_only or is_intact(file, entry["rows"]))
 
     options = [*([] if source.compose else ["not composed"]), *(["continuations"] if source.continuations else [])]
     inputs = [listing(path), task.data, side, *options]
@@ -76,7 +78,7 @@ def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Pr
         return {"file": _trained(source.name, settings, where, beside, progress)}
 
     def usable(entry: dict[str, Any]) -> bool:
-        return Path(where.work, "glove", entry["file"]).is_file()
+        return _is_whole(where.work / "glove" / entry["file"])
 
     texts = [_text_files(text, where, beside) for text in settings.texts]
     entry = cached(where, "glove", [asdict(settings), texts], usable, make)
@@ -100,7 +102,7 @@ def _trained(name: str, settings: GloveSettings, where: Places, beside: Path, pr
         seen.update(line.encode() + b"\n")
     file = f"{name}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
     path = where.work / "glove" / file
-    if path.is_file():
+    if _is_whole(path):
         return file
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     trained = train(
@@ -110,8 +112,27 @@ def _trained(name: str, settings: GloveSettings, where: Places, beside: Path, pr
         progress=lambda what, done, total: progress(f"{name}, {what}", done, total),
     )  # fmt: skip
     write(path, trained.vocabulary, trained.vectors)
+    with replacing(_checksum_file(path)) as out:
+        out.write(_checksum(path).encode())
     clear(path)
     return file
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether trained vectors are there and equal their checksum; those of earlier versions have none."""
+    if not path.is_file():
+        return False
+    stated = _checksum_file(path)
+    return not stated.is_file() or stated.read_bytes() == _checksum(path).encode()
+
+
+def _checksum_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lines(text: str, settings: GloveSettings, where: Places, beside: Path) -> list[str]:

@@ -11,7 +11,16 @@ from embinit.experiments.experiment import SAME, Axes, Baseline, Block, Planned
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.analysis import published
-from embinit.reports.scores import Difference, LengthBucket, LengthScores, Metric, PaperScore, ScoreName, TableRow
+from embinit.reports.scores import (
+    Difference,
+    EpochChoice,
+    LengthBucket,
+    LengthScores,
+    Metric,
+    PaperScore,
+    ScoreName,
+    TableRow,
+)
 from embinit.statistics import MeanInterval
 
 Results = Mapping[str, Result]
@@ -112,6 +121,7 @@ def _row(
             if (theirs := _beside(block, told, runs[0], name.score, name.split, one)) is not None
         },
         lengths=_lengths(done),
+        epoch_choices=_epoch_choices(block.score, done, metric),
     )
 
 
@@ -154,10 +164,39 @@ def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[LengthScores, ...]
     }
 
 
+def _epoch_choices(score: str, done: Sequence[Result], metric: Metric) -> tuple[EpochChoice, ...]:
+    """Return a classifier's validation score at the epoch of the highest score, and at that of the lowest loss."""
+    if metrics.kind(score) != "classification":
+        return ()
+    histories = [
+        [
+            (epoch, _short(value), _short(loss))
+            for epoch, record in enumerate(result.history, 1)
+            if (value := record.get(score)) is not None and (loss := record.get("valid loss")) is not None
+        ]
+        for result in done
+    ]
+    known = [history for history in histories if history]
+    choices = {
+        "highest score": [max(history, key=lambda one: one[1]) for history in known],
+        "lowest loss": [min(history, key=lambda one: one[2]) for history in known],
+    }
+    return tuple(
+        EpochChoice(criterion, sum(epoch for epoch, _, _ in chosen) / len(chosen), stated)
+        for criterion, chosen in choices.items()
+        if (stated := statistic([metric.factor * value for _, value, _ in chosen])) is not None
+    )
+
+
+def _short(value: float) -> float:
+    """Return a number of a history in the digits that a small file keeps."""
+    return float(f"{value:.{DIGITS}g}")
+
+
 def _lowest_loss(result: Result) -> float | None:
     """Return the lowest validation loss of a run that was scored."""
     found = [loss for record in result.history if (loss := record.get("valid loss")) is not None]
-    return float(f"{min(found):.{DIGITS}g}") if found and result.best_epoch else None
+    return _short(min(found)) if found and result.best_epoch else None
 
 
 def _bases(

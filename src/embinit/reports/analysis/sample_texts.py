@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.experiments.inputs.fingerprints import fingerprint
 from embinit.experiments.spec import Spec
 from embinit.reports.analysis.samples import SplitTexts, Texts
 
@@ -21,10 +20,10 @@ def prepared_with(data: str, folder: Path) -> Prepared | None:
     """Return the prepared task with this fingerprint, if it lies in this folder."""
     if not data or not folder.is_dir():
         return None
-    from embinit.prepared.folder import open_prepared
+    from embinit.prepared.folder import is_intact, open_prepared
 
     for path in sorted(folder.iterdir()):
-        if (path / "manifest.json").is_file() and fingerprint(path) == data:
+        if (path / "manifest.json").is_file() and is_intact(path, data):
             return open_prepared(path)
     return None
 

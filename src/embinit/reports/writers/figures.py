@@ -27,6 +27,8 @@ _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
 _PANELS, _LINES, _SHARED = 8, 16, 4
 #: How a picture's file is named.
 _NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
+#: What the bars of sweeps and of lengths are.
+_BARS = "bars: 95 % intervals by one σ, pooled over all points"
 _INK = "#8b8f96"
 #: A panel: its title, and what draws into it.
 Panel = tuple[str, Callable[[Any], None]]
@@ -158,7 +160,8 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[AxisMark] = ()) -> None
         (SEPARATOR.join(common) + _left_out(len(group)), drawing(group, common))
         for group, common in zip(groups.values(), shared, strict=True)
     ]
-    _write(path, part.name, panels, (sweep.axis, f"{part.metric.label} ({part.metric.split})"))
+    labels = (f"{sweep.axis}\n{_BARS}", f"{part.metric.label} ({part.metric.split})")
+    _write(path, part.name, panels, labels)
 
 
 def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
@@ -190,7 +193,7 @@ def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
 
     bases = " or ".join(dict.fromkeys(line.base for one in found for line in one.lines if line.base))
     panels = [(one.metric.split if len(found) > 1 else "", drawing(one)) for one in found]
-    axes = ("sentences of so many tokens, up to the next number", f"{part.metric.label} against {bases}")
+    axes = (f"sentences of so many tokens, up to the next number\n{_BARS}", f"{part.metric.label} against {bases}")
     _write(path, part.name, panels, axes)
 
 
@@ -267,7 +270,7 @@ def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, s
         for place, axes in enumerate(cells):
             axes.set_visible(place < len(drawn))
             if place + across >= len(drawn):
-                axes.set_xlabel(textwrap.fill(labels[0], 72 // across))
+                axes.set_xlabel("\n".join(textwrap.fill(line, 72 // across) for line in labels[0].split("\n")))
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel(labels[1])

@@ -57,7 +57,13 @@ def _part(part: Part, head: str) -> list[str]:
     lines += [f"- source {text(name)}: {text(about)}" for name, about in part.sources] + [""]
     for captioned in length_tables(part):
         lines += [table(captioned), "", f"{text(captioned.caption)}.", ""]
-    for more in (size_table(part), tables.tests(part), tables.others(part), tables.shapes(part)):
+    for more in (
+        size_table(part),
+        tables.tests(part),
+        tables.others(part),
+        tables.epoch_choices(part),
+        tables.shapes(part),
+    ):
         if more is not None:
             lines += [table(more), ""]
     for example in part.examples:

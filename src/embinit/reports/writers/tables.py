@@ -184,6 +184,28 @@ def tests(part: Part) -> Table | None:
     return Table("Tests in full", header, made, words=2)
 
 
+def epoch_choices(part: Part) -> Table | None:
+    """Return the validation scores by both criteria for the epoch; None if the block is no classification, or a sweep."""
+    rows = [row for row in part.rows if row.epoch_choices]
+    if not rows or part.sweep is not None:
+        return None
+    metric = part.metric
+    made = tuple(
+        (
+            TableCell(row.label),
+            *(
+                TableCell(text)
+                for choice in row.epoch_choices
+                for text in (fixed(choice.epoch, 1), mean(choice.score, metric))
+            ),
+        )
+        for row in rows
+    )
+    criteria = [choice.criterion for choice in rows[0].epoch_choices]
+    header = ("initialization", *(f"{text}, {name}" for name in criteria for text in ("epoch", metric.label)))
+    return Table("Validation scores by both criteria for the epoch; the first one is kept", header, made)
+
+
 def shapes(part: Part) -> Table | None:
     """Return the embedding matrices at the start, a line each; None where nothing is known of them."""
     if not part.shapes:

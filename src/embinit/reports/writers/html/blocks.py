@@ -229,6 +229,7 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     by_length = [joined(plain_table(one), element("p", one.caption)) for one in length_tables(part)]
     made += [_details("By length", *by_length)] if by_length else []
     tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
+    epochs = tables.epoch_choices(part)
     if part.examples:
         title = "The same sentences, as each model puts them"
         shown = _examples(part)
@@ -239,6 +240,8 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
         made.append(_details("Embedding matrices and coverage", plain_table(matrices), _kinds(part)))
     if more is not None:
         made.append(_details("Other scores", plain_table(more)))
+    if epochs is not None:
+        made.append(_details("Both criteria for the epoch", plain_table(epochs), element("p", f"{epochs.caption}.")))
     if part.settings:
         facts = [joined(element("dt", name), element("dd", value)) for name, value in part.settings.items()]
         made.append(_details("Settings that all of these runs share", element("dl", *facts, class_="facts settings")))

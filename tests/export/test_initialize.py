@@ -1,0 +1,314 @@
+"""`initialize`: any model in memory gets good rows, and the report tells which, how large and how well they fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embinit
+from embinit import EmbinitError, Initialization, initialize
+from embinit.export.changes import looks_trained
+from embinit.export.initialize import embedding_layer
+from embinit.types import Embeddings, Origin
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]"]
+WORDS = [f"word{place}" for place in range(80)]
+TOKENS = [*SPECIALS, *WORDS]
+FOUND = WORDS[:60]
+DIM, ROWS = 16, len(TOKENS) + 1  # the last row has no token
+
+SIZES = {
+    "bert": ("BertForMaskedLM", {"hidden_size": DIM, "num_hidden_layers": 1, "num_attention_heads": 2,
+                                 "intermediate_size": 16, "max_position_embeddings": 16, "pad_token_id": 0}),
+    "gpt2": ("GPT2LMHeadModel", {"n_embd": DIM, "n_layer": 1, "n_head": 2, "n_positions": 16, "bos_token_id": 1,
+                                 "eos_token_id": 1}),
+    "t5": ("T5ForConditionalGeneration", {"d_model": DIM, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2,
+                                          "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}),
+    "llama": ("LlamaForCausalLM", {"hidden_size": DIM, "intermediate_size": 16, "num_hidden_layers": 1,
+                                   "num_attention_heads": 2, "tie_word_embeddings": False, "pad_token_id": 0,
+                                   "bos_token_id": 1, "eos_token_id": 1}),
+    "marian": ("MarianMTModel", {"decoder_vocab_size": ROWS, "d_model": DIM, "encoder_layers": 1, "decoder_layers": 1,
+                                 "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 16,
+                                 "decoder_ffn_dim": 16, "max_position_embeddings": 16, "pad_token_id": 0,
+                                 "eos_token_id": 1, "bos_token_id": 1, "decoder_start_token_id": 0,
+                                 "forced_eos_token_id": 1}),
+    "classifier": ("BertForSequenceClassification", {"hidden_size": DIM, "num_hidden_layers": 1,
+                                                     "num_attention_heads": 2, "intermediate_size": 16,
+                                                     "pad_token_id": 0}),
+}  # fmt: skip
+OUTPUTS = {"bert": "tied", "gpt2": "tied", "t5": "tied", "llama": "kept", "marian": "tied", "classifier": "none"}
+
+
+def model_of(family: str) -> Any:
+    torch.manual_seed(0)
+    name, options = SIZES[family]
+    kind = getattr(transformers, name)
+    return kind(kind.config_class(vocab_size=ROWS, **options))
+
+
+def tokenizer(tokens: list[str] = TOKENS) -> Any:
+    ids = {token: place for place, token in enumerate(tokens)}
+    own = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token="[UNK]"))
+    own.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    own.add_special_tokens([token for token in tokens if token in SPECIALS])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=own, unk_token="[UNK]", pad_token="[PAD]")
+
+
+def vectors(tokens: list[str] = FOUND, dim: int = DIM, std: float = 3.0) -> Embeddings:
+    rows = np.random.default_rng(1).normal(0.5, std, (len(tokens), dim)).astype(np.float32)
+    return Embeddings(tokens, rows, Origin("vectors", "array"))
+
+
+def weight(model: Any) -> Any:
+    return model.get_input_embeddings().weight.detach().clone().numpy()
+
+
+@pytest.mark.parametrize("family", SIZES)
+def test_found_tokens_get_the_advised_rows_and_all_others_keep_theirs(family: str) -> None:
+    model, source = model_of(family), vectors()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    parameter = model.get_input_embeddings().weight
+    report = initialize(model, tokenizer(), source)
+    aligned = embinit.align(source, tokenizer())
+    fresh = model_of(family)
+    expected = embinit.diagnose(aligned, host=fresh).verdict.matrix(aligned)
+    new, old = weight(model), weight(fresh)
+    ids = [TOKENS.index(word) for word in FOUND]
+    others = [row for row in range(ROWS) if row not in ids]
+    assert model.get_input_embeddings().weight is parameter
+    assert new[ids].tobytes() == expected[ids].tobytes()
+    assert new[others].tobytes() == old[others].tobytes()
+    assert report.ids.tolist() == ids
+    assert report.output == OUTPUTS[family]
+    if OUTPUTS[family] == "tied":
+        assert model.get_output_embeddings().weight is parameter
+    shared = {name for name, value in model.state_dict().items() if value.shape == parameter.shape}
+    changed = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed <= shared
+    assert report.kept == {"special": tuple(SPECIALS), "not found": tuple(WORDS[60:]), "no token": ("",)}
+    assert report.coverage == (0.75, None)
+    assert report.missing_tokens.tokens == tuple(WORDS[60:])
+
+
+def test_the_report_has_the_sizes_before_and_after() -> None:
+    report = initialize(model_of("bert"), tokenizer(), vectors())
+    assert report.sizes["before"].std == pytest.approx(0.02, rel=0.1)
+    assert report.sizes["source"].std == pytest.approx(3, rel=0.1)
+    assert report.sizes["now"].std == pytest.approx(0.02, rel=0.1)
+    assert report.verdict is not None
+    assert report.advised
+    assert report.verdict.advice == "standardize"
+
+
+def test_a_layer_of_ones_own_takes_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Embedding(len(TOKENS), DIM, padding_idx=5)
+    layer.weight.requires_grad_(False)
+    old = layer.weight.detach().clone()
+    report = initialize(layer, TOKENS, vectors(), recipe="pretrained")
+    ids = [TOKENS.index(word) for word in FOUND if TOKENS.index(word) != 5]
+    assert report.ids.tolist() == ids
+    assert torch.equal(layer.weight[5], old[5])  # the padding row
+    assert layer.weight[ids].numpy().tobytes() == vectors().vectors[[i - 3 for i in ids]].tobytes()
+    assert not layer.weight.requires_grad  # frozen before, frozen now
+    assert (report.output, report.kept["special"]) == ("none", ("[PAD]", "[UNK]", "[CLS]", TOKENS[5]))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_output_layer_gets_the_rows_on_request() -> None:
+    model = model_of("llama")
+    head = model.lm_head.weight.detach().clone()
+    report = initialize(model, tokenizer(), vectors(), output_rows=True)
+    others = [row for row in range(ROWS) if row not in report.ids]
+    assert torch.equal(model.lm_head.weight[report.ids], model.get_input_embeddings().weight[report.ids])
+    assert torch.equal(model.lm_head.weight[others], head[others])
+    assert model.lm_head.weight is not model.get_input_embeddings().weight
+    assert initialize(model_of("gpt2"), tokenizer(), vectors(), output_rows=True).output == "tied"
+    for wrong in (model_of("classifier"), torch.nn.Embedding(len(TOKENS), DIM)):
+        with pytest.raises(EmbinitError, match="has no output layer"):
+            initialize(wrong, tokenizer(), vectors(), output_rows=True)
+
+
+def test_project_fill_seed_and_task_are_those_of_make() -> None:
+    source = vectors(dim=10)
+    with pytest.raises(EmbinitError, match="choose a projection"):
+        initialize(model_of("bert"), tokenizer(), source)
+    models = {}
+    for seed in (0, 1):
+        models[seed] = model_of("bert")
+        report = initialize(models[seed], tokenizer(), source, project="orthogonal", fill="target", seed=seed)
+        aligned = embinit.align(source, tokenizer(), dim=DIM, project="orthogonal", seed=seed)
+        verdict = embinit.diagnose(aligned, host=model_of("bert"), seed=seed).verdict
+        expected = verdict.matrix(aligned, seed=seed)
+        assert weight(models[seed])[3:-1].tobytes() == expected[3:].tobytes()
+        assert report.kept == {"special": tuple(SPECIALS), "not found": (), "no token": ("",)}
+    assert weight(models[0]).tobytes() != weight(models[1]).tobytes()
+    with pytest.raises(EmbinitError, match="unknown kind of task 'clasification'; did you mean 'classification'"):
+        initialize(model_of("bert"), tokenizer(), vectors(), task="clasification")
+
+
+def test_a_classifier_with_sinusoids_gets_the_rate_of_the_verdict() -> None:
+    layer = torch.nn.Embedding(len(TOKENS), DIM)
+    report = initialize(layer, TOKENS, vectors(), task="classification")
+    assert report.rate == report.verdict.rate == 0.1  # type: ignore[union-attr]
+    assert "row_rates(optimizer" in str(report)
+    assert initialize(torch.nn.Embedding(len(TOKENS), DIM), TOKENS, vectors()).rate == 1
+
+
+def test_random_rows_go_to_all_ordinary_tokens() -> None:
+    model = model_of("bert")
+    report = initialize(model, tokenizer(), vectors(), recipe="xavier")
+    assert report.ids.tolist() == list(range(len(SPECIALS), len(TOKENS)))
+
+
+def test_half_precision_holds_the_rounded_rows() -> None:
+    model, exact = model_of("llama").to(torch.bfloat16), model_of("llama")
+    initialize(model, tokenizer(), vectors(), host=exact)
+    initialize(exact, tokenizer(), vectors())
+    report_rows = [TOKENS.index(word) for word in FOUND]
+    new = model.get_input_embeddings().weight[report_rows]
+    assert new.dtype == torch.bfloat16
+    assert torch.equal(new, exact.get_input_embeddings().weight[report_rows].to(torch.bfloat16))
+
+
+def test_rows_that_a_model_learned_are_told() -> None:
+    model = model_of("bert")
+    assert not initialize(model, tokenizer(), vectors()).was_trained
+    again = initialize(model, tokenizer(), vectors(std=1))
+    assert not again.was_trained  # normal rows around zero look drawn
+    with torch.no_grad():
+        model.get_input_embeddings().weight[5:20] *= 9
+    trained = initialize(model, tokenizer(), vectors())
+    assert trained.was_trained
+    assert any("look trained" in warning for warning in trained.warnings)
+    assert trained.kept["special"] == tuple(SPECIALS)
+
+
+def test_drawn_rows_look_drawn_and_trained_rows_do_not() -> None:
+    draw = np.random.default_rng(0)
+    for rows in (draw.normal(0, 0.02, (3000, 64)), draw.uniform(-1, 1, (3000, 64)), np.zeros((5, 4))):
+        assert not looks_trained(rows.astype(np.float32))
+    for rows in (draw.normal(0.01, 0.02, (3000, 64)), draw.laplace(0, 1, (3000, 64))):
+        assert looks_trained(rows.astype(np.float32))
+
+
+def test_sizes_that_are_off_are_warnings() -> None:
+    larger = tokenizer([*TOKENS, "one", "two", "three"])
+    report = initialize(model_of("bert"), larger, vectors([*FOUND, "two"]))
+    assert any("the tokenizer has 86 tokens, but the model has 84 rows" in warning for warning in report.warnings)
+    assert report.ids.max() < ROWS
+    smaller = initialize(model_of("bert"), tokenizer(TOKENS[:70]), vectors())
+    assert any("84 rows, but there are 70 tokens" in warning for warning in smaller.warnings)
+    assert len(smaller.kept["no token"]) == 14
+    assert not any("rows" in warning for warning in initialize(model_of("bert"), tokenizer(), vectors()).warnings)
+
+
+def test_kept_rows_of_another_size_are_a_warning_that_names_the_fill() -> None:
+    layer = torch.nn.Embedding(len(TOKENS), DIM)
+    with torch.no_grad():
+        layer.weight *= 0.01
+    report = initialize(layer, TOKENS, vectors(), recipe="pretrained")
+    assert any("fill='target'" in warning for warning in report.warnings)
+    filled = initialize(layer, TOKENS, vectors(), recipe="pretrained", fill="target")
+    assert not any("fill=" in warning for warning in filled.warnings)
+
+
+class _Page(HTMLParser):
+    """The texts of table cells, and whether every element is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1] += data
+
+
+def test_the_report_prints_as_lines_and_as_html() -> None:
+    source = Embeddings(FOUND, vectors().vectors, Origin("<b>vectors</b>", "array"))
+    report = initialize(model_of("bert"), tokenizer(), source)
+    text = str(report)
+    assert max(map(len, text.splitlines())) <= 100
+    for fact in ("60 of 84 rows", "75 %", "word60", "before", "[PAD] [UNK] [CLS]", "advised"):
+        assert fact in text
+    shown = _Page(report._repr_html_())
+    assert shown.open == []
+    assert {"before", "source", "now", "60 of 84 rows of 16 dimensions", "<b>vectors</b>"} <= set(shown.cells)
+    assert "<svg" in report._repr_html_()
+    assert re.fullmatch(r"Initialization\(60 of 84 rows, .*\)", repr(report))
+    assert json.loads(json.dumps(report.as_dict()))["kept"] == {"special": 3, "not found": 20, "no token": 1}
+
+
+def test_nothing_changes_if_something_is_wrong() -> None:
+    model = model_of("bert")
+    old = weight(model)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"source": vectors(["lacking"])}, "has none of the tokens of"),
+        ({"recipe": "xaviér"}, "unknown recipe"),
+        ({"fill": "target "}, "unknown fill"),
+        ({"project": "pca", "source": vectors(dim=4)}, "PCA cannot take"),
+        ({"task": "language_model"}, "no advice for language models yet"),
+    ]
+    for options, message in wrong:
+        arguments = {"source": vectors(), **options}
+        with pytest.raises(EmbinitError, match=message):
+            initialize(model, tokenizer(), **arguments)
+    assert weight(model).tobytes() == old.tobytes()
+
+
+def test_a_model_that_cannot_be_filled_is_one_sentence() -> None:
+    with torch.device("meta"):
+        meta = torch.nn.Embedding(4, 2)
+    quantized = torch.nn.Embedding(4, 2, _weight=torch.zeros(4, 2, dtype=torch.int8), _freeze=True)
+    for model, message in (
+        (torch.nn.Linear(2, 2), r"not Linear; give its embedding layer, for example model\.embedding"),
+        (np.zeros((3, 2)), "not ndarray"),
+        (meta, "device meta"),
+        (quantized, "is quantized"),
+    ):
+        with pytest.raises(EmbinitError, match=message):
+            embedding_layer(model)
+
+
+def test_a_model_of_an_unknown_type_is_judged_like_the_one_that_is_named() -> None:
+    torch.manual_seed(0)
+    config = transformers.MambaConfig(vocab_size=ROWS, hidden_size=DIM, num_hidden_layers=1, state_size=4)
+    model = transformers.MambaForCausalLM(config)
+    with pytest.raises(EmbinitError, match="unknown model type 'mamba'"):
+        initialize(model, tokenizer(), vectors())
+    report = initialize(model, tokenizer(), vectors(), host="llama")
+    assert report.verdict is not None
+    plain = initialize(model, tokenizer(), vectors(), recipe="pretrained")
+    assert plain.verdict is None
+    assert isinstance(plain, Initialization)
+    assert plain.replaced == 60
+
+
+def test_a_layer_that_does_not_take_the_rows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = torch.nn.Embedding(len(TOKENS), DIM)
+    monkeypatch.setattr(torch.nn.Parameter, "copy_", lambda self, values: self, raising=False)
+    with pytest.raises(EmbinitError, match="does not hold the rows that were put into it"):
+        initialize(layer, TOKENS, vectors())
