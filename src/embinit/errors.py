@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Iterable
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -41,10 +42,17 @@ def closest(name: str, accepted: Iterable[str]) -> str:
 
 def check_choices(value: Any) -> None:
     """Raise EmbinitError if a field of a dataclass holds a value that its `Literal` type does not list."""
-    for name, hint in get_type_hints(type(value)).items():
-        if get_origin(hint) is Literal and getattr(value, name) not in get_args(hint):
-            given = getattr(value, name)
-            raise EmbinitError(f"unknown {name} {given!r}{closest(str(given), map(str, get_args(hint)))}")
+    for name, choices in _choices(type(value)).items():  # type: ignore[arg-type]
+        given = getattr(value, name)
+        if given not in choices:
+            raise EmbinitError(f"unknown {name} {given!r}{closest(str(given), map(str, choices))}")
+
+
+@cache
+def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the values that each `Literal` field of a dataclass accepts; an experiment asks once for each of its runs."""
+    hints = get_type_hints(kind)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
