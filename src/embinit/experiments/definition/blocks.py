@@ -134,7 +134,7 @@ class _BlockReader:
 
     def _is_left_out(self, name: str) -> bool:
         """Return whether a setting or an axis is absent only because its value is wrong."""
-        return any(f"{name}.".startswith(f"{key}.") for key in self._left_out)
+        return any(not key or f"{name}.".startswith(f"{key}.") for key in self._left_out)
 
     def _analogy_settings(self) -> Values:
         given = self._table.model_fields_set
