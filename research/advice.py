@@ -30,45 +30,45 @@ TITLE = "# Is the advice of `embinit inspect` good?"
 _DIGITS = 2
 
 
-def section(found: Sequence[Trial], notes: Sequence[str] = ()) -> list[str]:
+def section(trials: Sequence[Trial], notes: Sequence[str] = ()) -> list[str]:
     """Return the page, line by line, with the notes of its experiment."""
-    whole, trivial = _tallies(found)
-    lines = [TITLE, "", f"**{text(headline(found))}**", ""]
+    whole, trivial = _tallies(trials)
+    lines = [TITLE, "", f"**{text(headline(trials))}**", ""]
     if whole.judged:
-        said = [*_reading(found), *(f"- {text(note)}" for note in notes)]
-        lines += [table(_advisers(found, whole, trivial)), "", *said, ""]
-        lines += [table(_blocks([trial for trial in found if not _open(trial)])), ""]
-    lines += _opens(found)
-    return [*lines, *details("What it measured", _measurements(found))]
+        bullets = [*_reading(trials), *(f"- {text(note)}" for note in notes)]
+        lines += [table(_advisers(trials, whole, trivial)), "", *bullets, ""]
+        lines += [table(_blocks([trial for trial in trials if not _open(trial)])), ""]
+    lines += _opens(trials)
+    return [*lines, *details("What it measured", _measurements(trials))]
 
 
-def headline(found: Sequence[Trial]) -> str:
+def headline(trials: Sequence[Trial]) -> str:
     """Return how good the advice was, beside the best of the advisers that look at nothing."""
-    whole, trivial = _tallies(found)
+    whole, trivial = _tallies(trials)
     return (
-        _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(found), 'block')} can be judged yet."
+        _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(trials), 'block')} can be judged yet."
     )
 
 
-def _tallies(found: Sequence[Trial]) -> tuple[Tally, dict[str, Tally]]:
+def _tallies(trials: Sequence[Trial]) -> tuple[Tally, dict[str, Tally]]:
     """Return the tally of the advice, and those of the advisers that look at no rows, each choice of starts once."""
     named: dict[tuple[str, ...], str] = {}
     advisers = comparators()
     for name, adviser in advisers.items():
-        named.setdefault(tuple(adviser(trial) for trial in found), name)
-    return tally(found, advised), {name: tally(found, advisers[name]) for name in named.values()}
+        named.setdefault(tuple(adviser(trial) for trial in trials), name)
+    return tally(trials, advised), {name: tally(trials, advisers[name]) for name in named.values()}
 
 
 def _open(trial: Trial) -> str:
     """Return why a block is open; empty if it can be judged."""
-    one = outcome(trial, advised(trial))
-    return one.why if one.word == "open" else ""
+    judgement = outcome(trial, advised(trial))
+    return judgement.why if judgement.word == "open" else ""
 
 
-def _opens(found: Sequence[Trial]) -> list[str]:
+def _opens(trials: Sequence[Trial]) -> list[str]:
     """Return the blocks that cannot be judged, a line for each reason."""
     reasons: dict[str, list[str]] = {}
-    for trial in found:
+    for trial in trials:
         if _open(trial):
             reasons.setdefault(_open(trial), []).append(trial.name)
     lines = [f"- Open ({text(why)}): {text('; '.join(names))}." for why, names in reasons.items()]
@@ -76,10 +76,10 @@ def _opens(found: Sequence[Trial]) -> list[str]:
 
 
 def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
-    most = max(one.hits for one in trivial.values())
-    rivals = {name: one for name, one in trivial.items() if one.hits == most}
+    most = max(rival.hits for rival in trivial.values())
+    rivals = {name: rival for name, rival in trivial.items() if rival.hits == most}
     word = "fewer than" if most > whole.hits else "as many as" if most == whole.hits else "more than"
-    others = listed([f"“{name}” ({_regret(one)})" for name, one in rivals.items()])
+    others = listed([f"“{name}” ({_regret(rival)})" for name, rival in rivals.items()])
     return (
         f"The start that it advises was the best one, or not significantly worse, in {whole.hits} of "
         f"{plural(whole.judged, 'block')}, with a mean regret of {_regret(whole)}. That is {word} the {most} of {others}, "
@@ -87,13 +87,13 @@ def _answer(whole: Tally, trivial: Mapping[str, Tally]) -> str:
     )
 
 
-def _regret(one: Tally) -> str:
+def _regret(tallied: Tally) -> str:
     """Return the mean regret in each unit: `0.12 BLEU and 0.91 points`."""
-    return listed([f"{fixed(value, _DIGITS)} {unit}" for unit, value in one.regret.items()])
+    return listed([f"{fixed(value, _DIGITS)} {unit}" for unit, value in tallied.regret.items()])
 
 
-def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]) -> Table:
-    units = list(dict.fromkeys(unit for one in (whole, *trivial.values()) for unit in one.regret))
+def _advisers(trials: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]) -> Table:
+    units = list(dict.fromkeys(unit for tallied in (whole, *trivial.values()) for unit in tallied.regret))
     header = ("adviser", "hits", "share", "95 %", *(f"mean regret, {unit}" for unit in units))
     named = {"embinit inspect": whole}
     others: dict[str, Adviser] = {
@@ -102,32 +102,32 @@ def _advisers(found: Sequence[Trial], whole: Tally, trivial: Mapping[str, Tally]
         "embinit inspect without --task": lambda trial: advised(untold(trial)),
     }
     for name, adviser in others.items():
-        if any(advised(trial) != adviser(trial) for trial in found if not trial.open):
-            named[name] = tally(found, adviser)
+        if any(advised(trial) != adviser(trial) for trial in trials if not trial.open):
+            named[name] = tally(trials, adviser)
     named |= trivial
     rows = tuple(
         (
             TableCell(name),
-            TableCell(f"{one.hits} of {one.judged}"),
-            TableCell(share(one.hits / one.judged if one.judged else None)),
-            TableCell(_bounds(one)),
-            *(TableCell(fixed(one.regret.get(unit), _DIGITS)) for unit in units),
+            TableCell(f"{tallied.hits} of {tallied.judged}"),
+            TableCell(share(tallied.hits / tallied.judged if tallied.judged else None)),
+            TableCell(_bounds(tallied)),
+            *(TableCell(fixed(tallied.regret.get(unit), _DIGITS)) for unit in units),
         )
-        for name, one in named.items()
+        for name, tallied in named.items()
     )
     return Table("Advisers", header, rows)
 
 
-def _bounds(one: Tally) -> str:
-    if one.low is None or one.high is None:
+def _bounds(tallied: Tally) -> str:
+    if tallied.low is None or tallied.high is None:
         return NONE
-    return f"{interval(100 * one.low, 100 * one.high, 0)} %"
+    return f"{interval(100 * tallied.low, 100 * tallied.high, 0)} %"
 
 
-def _reading(found: Sequence[Trial]) -> list[str]:
-    judged = [trial for trial in found if not trial.open]
+def _reading(trials: Sequence[Trial]) -> list[str]:
+    judged = [trial for trial in trials if not trial.open]
     alike = [trial for trial in judged if all(outcome(trial, name).word == "hit" for name in TRIVIAL)]
-    said = [
+    bullets = [
         "A start is a recipe, at the full rate unless a rate is named. A hit is the start with the highest mean of all "
         "that were run in the block, or one whose paired 95 % interval against it reaches zero. The regret is the distance "
         f"to the highest mean. Blocks in which all starts share fewer than {SEEDS} seeds are open and not counted.",
@@ -137,39 +137,39 @@ def _reading(found: Sequence[Trial]) -> list[str]:
     ]
     others = [trial.name for trial in judged if stood_for(trial)]
     if others:
-        said.append(
+        bullets.append(
             f"For {listed(others)} it advises a scale that was not run (see its measurements below). The nearer of "
             "pretrained and pretrained_xavier stands for it."
         )
-    return [f"- {text(line)}" for line in said]
+    return [f"- {text(line)}" for line in bullets]
 
 
-def _blocks(found: Sequence[Trial]) -> Table:
+def _blocks(trials: Sequence[Trial]) -> Table:
     header = ("block", "ratio", "advised", "best", "advised − best", "95 %", "outcome")
-    rows = tuple(_block(trial, outcome(trial, advised(trial))) for trial in found)
+    rows = tuple(_block(trial, outcome(trial, advised(trial))) for trial in trials)
     return Table("Blocks", header, rows, words=1)
 
 
-def _block(trial: Trial, one: Outcome) -> tuple[TableCell, ...]:
+def _block(trial: Trial, judgement: Outcome) -> tuple[TableCell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
     reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE
     gap, bounds = NONE, NONE
-    if one.difference is not None:
-        gap = f"{signed(one.difference.mean, digits)} {trial.metric.unit}"
-        bounds = interval(one.difference.low, one.difference.high, digits, sign=True)
-    elif one.word == "hit":
+    if judgement.difference is not None:
+        gap = f"{signed(judgement.difference.mean, digits)} {trial.metric.unit}"
+        bounds = interval(judgement.difference.low, judgement.difference.high, digits, sign=True)
+    elif judgement.word == "hit":
         gap = "it is the best"
-    said = f"{one.word}: {one.why}" if one.why else one.word
-    texts = (trial.name, " / ".join(ratios) or NONE, one.start, reached, gap, bounds, said)
-    return tuple(TableCell(word, strong=one.word == "miss" and word == said) for word in texts)
+    outcome_text = f"{judgement.word}: {judgement.why}" if judgement.why else judgement.word
+    texts = (trial.name, " / ".join(ratios) or NONE, judgement.start, reached, gap, bounds, outcome_text)
+    return tuple(TableCell(word, strong=judgement.word == "miss" and word == outcome_text) for word in texts)
 
 
-def _measurements(found: Sequence[Trial]) -> list[str]:
+def _measurements(trials: Sequence[Trial]) -> list[str]:
     header = ("block", *VERDICT_HEADER)
     rows = tuple(
         (TableCell(trial.name), *verdict_cells(side.side, side.source, side.basis, verdict(side.basis)))
-        for trial in found
+        for trial in trials
         for side in trial.sides
     )
     return [table(Table("Measurements", header, rows, words=3)), ""]

@@ -129,18 +129,22 @@ def pooled_by_task(cases: Sequence[Case]) -> dict[str, Clustered]:
 
 @cache
 def _listed() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("findings.toml").read_text("utf-8"))["finding"]
-    return found
+    entries: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("findings.toml").read_text("utf-8"))[
+        "finding"
+    ]
+    return entries
 
 
 def findings(summaries: Sequence[Summary]) -> tuple[Finding, ...]:
     """Return the paper's findings with every case that the reports hold; p values are Holm's over a claim's cases."""
     parts = [part for summary in summaries for part in summary.parts if part.rows and part.paper]
-    return tuple(Finding(one["title"], tuple(_claim(claim, parts) for claim in one["claim"])) for one in _listed())
+    return tuple(
+        Finding(entry["title"], tuple(_claim(claim, parts) for claim in entry["claim"])) for entry in _listed()
+    )
 
 
 def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
-    found: dict[tuple[str, ...], Case] = {}
+    by_runs: dict[tuple[str, ...], Case] = {}
     for part in parts:
         table, _, embedding = called(part.paper)
         if embedding not in claim["embeddings"] or table not in (
@@ -149,8 +153,8 @@ def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
             continue
         for case in _gains(claim, part) if claim.get("gain") == "positions" else _cases(claim, part):
             # The same runs may stand in several reports.
-            found.setdefault((case.where, part.metric.name, str(case.difference.mean)), case)
-    cases = list(found.values())
+            by_runs.setdefault((case.where, part.metric.name, str(case.difference.mean)), case)
+    cases = list(by_runs.values())
     judged = [
         _judged(case.difference, p, claim["expected"], case.metric.higher)
         for case, p in zip(cases, _holm([case.difference for case in cases]), strict=True)
@@ -168,25 +172,29 @@ def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
 
 def _holm(differences: Sequence[Difference | None]) -> list[float | None]:
     """Return Holm's p of each difference that has one."""
-    known = [place for place, one in enumerate(differences) if one is not None and one.t_p is not None]
-    adjusted = statistics.holm([one.t_p for one in differences if one is not None and one.t_p is not None])
+    known = [
+        place for place, difference in enumerate(differences) if difference is not None and difference.t_p is not None
+    ]
+    adjusted = statistics.holm(
+        [difference.t_p for difference in differences if difference is not None and difference.t_p is not None]
+    )
     by_place = dict(zip(known, adjusted, strict=True))
     return [by_place.get(place) for place in range(len(differences))]
 
 
 def _cases(claim: Mapping[str, Any], part: Part) -> list[Case]:
-    made = []
+    cases = []
     for kept in dict.fromkeys(row.setting for row in part.rows):
         rows = {_recipe(row): row for row in part.rows if row.setting == kept and not row.unscored}
         ours, against = rows.get(claim["ours"]), rows.get(claim["against"])
         if ours is None or against is None:
             continue
-        found = difference(ours.scores, against.scores, against.series, part.metric)
-        if found is not None and found.n > 1:
+        gap = difference(ours.scores, against.scores, against.series, part.metric)
+        if gap is not None and gap.n > 1:
             loss = difference(ours.losses, against.losses, against.series, LOSS)
             by_seed = _minus(ours.scores, against.scores)
-            made.append(_case(part, kept, found, loss, by_seed, [(ours, 1), (against, -1)]))
-    return made
+            cases.append(_case(part, kept, gap, loss, by_seed, [(ours, 1), (against, -1)]))
+    return cases
 
 
 def _gains(claim: Mapping[str, Any], part: Part) -> list[Case]:
@@ -198,26 +206,26 @@ def _gains(claim: Mapping[str, Any], part: Part) -> list[Case]:
         others = [(axis, value) for axis, value in row.axes if axis != "model.positions" and not is_recipe(axis)]
         rest = SEPARATOR.join(setting(axis, value) for axis, value in others)
         rows.setdefault((_recipe(row), rest), {})[positions] = row
-    made = []
+    cases = []
     for rest in dict.fromkeys(rest for _, rest in rows):
         pairs = [rows.get((claim[name], rest), {}) for name in ("ours", "against")]
         if not all("none" in pair and "sinusoidal" in pair for pair in pairs):
             continue
         ours, against = (_minus(pair["sinusoidal"].scores, pair["none"].scores) for pair in pairs)
-        found = difference(ours, against, claim["against"], part.metric)
-        if found is not None and found.n > 1:
+        gap = difference(ours, against, claim["against"], part.metric)
+        if gap is not None and gap.n > 1:
             lower = [_minus(pair["sinusoidal"].losses, pair["none"].losses) for pair in pairs]
             loss = difference(lower[0], lower[1], claim["against"], LOSS)
             rows_of = [pair[name] for pair in pairs for name in ("sinusoidal", "none")]
             signs = list(zip(rows_of, (1, -1, -1, 1), strict=True))
-            made.append(_case(part, rest, found, loss, _minus(ours, against), signs))
-    return made
+            cases.append(_case(part, rest, gap, loss, _minus(ours, against), signs))
+    return cases
 
 
 def _case(
     part: Part,
     kept: str,
-    found: Difference,
+    gap: Difference,
     loss: Difference | None,
     by_seed: Mapping[str, float],
     signs: Sequence[tuple[TableRow, int]],
@@ -230,7 +238,7 @@ def _case(
         where=SEPARATOR.join(filter(None, (part.name, kept))),
         task=part.name.partition(", ")[0],
         metric=part.metric,
-        difference=found,
+        difference=gap,
         by_seed=by_seed,
         loss=loss if loss is not None and loss.n > 1 else None,
         paper=sum(sign * theirs.mean for theirs, sign in printed) if whole else None,
@@ -246,16 +254,16 @@ def _recipe(row: TableRow) -> str:
     return recipe_of(row.axes) or row.series
 
 
-def _judged(found: Difference, p: float | None, expected: str, higher: bool) -> tuple[Difference, str]:
+def _judged(gap: Difference, p: float | None, expected: str, higher: bool) -> tuple[Difference, str]:
     """Return a difference with its p, and what it makes of a claim; `higher` says whether more is better."""
     seen = p is not None and p < LEVEL
-    direction = ("better" if (found.mean > 0) == higher else "worse") if seen else ""
+    direction = ("better" if (gap.mean > 0) == higher else "worse") if seen else ""
     if expected == "not worse":
         # "At least as well" is supported if the interval leaves no room for worse.
-        bound = found.low if higher else found.high
+        bound = gap.low if higher else gap.high
         out = AGAINST if direction == "worse" else SUPPORTED if direction == "better" else OPEN
         if out == OPEN and bound is not None and (bound >= 0 if higher else bound <= 0):
             out = SUPPORTED
     else:
         out = OPEN if not direction else SUPPORTED if direction == expected else AGAINST
-    return replace(found, holm_p=p), out
+    return replace(gap, holm_p=p), out

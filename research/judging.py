@@ -82,8 +82,8 @@ def to_compare(trial: Trial) -> str:
 def stood_for(trial: Trial) -> bool:
     """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
     rate = _rate(trial)
-    said = _meant(trial, rate)
-    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in said)
+    meant = _meant(trial, rate)
+    return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in meant)
 
 
 def _rate(trial: Trial) -> float:
@@ -98,8 +98,8 @@ def _meant(trial: Trial, rate: float) -> list[tuple[str, Basis]]:
 
 
 def _at_full_rate(trial: Trial, lines: Thresholds | None = None) -> list[tuple[str, Basis]]:
-    said = [(verdict(side.basis, lines), side.basis) for side in trial.sides]
-    return [(one.at_full_rate or one.recipe, basis) for one, basis in said]
+    verdicts = [(verdict(side.basis, lines), side.basis) for side in trial.sides]
+    return [(opinion.at_full_rate or opinion.recipe, basis) for opinion, basis in verdicts]
 
 
 def _one(meant: Sequence[tuple[str, Basis]], trial: Trial, rate: float) -> str:
@@ -118,9 +118,9 @@ def _runnable(advice: str, basis: Basis, trial: Trial, rate: float) -> str:
     name = canonical(recipe_of(advice))
     if name in SCALES or start_of(name, rate) in trial.starts:
         return name
-    offered = [one for one in SCALES if start_of(one, rate) in trial.starts] or list(SCALES)
+    offered = [scale for scale in SCALES if start_of(scale, rate) in trial.starts] or list(SCALES)
     wanted = _std(advice, basis)
-    return min(offered, key=lambda one: abs(math.log(_std(one, basis) / wanted)))
+    return min(offered, key=lambda scale: abs(math.log(_std(scale, basis) / wanted)))
 
 
 def _std(text: str, basis: Basis) -> float:
@@ -146,26 +146,26 @@ def outcome(trial: Trial, start: str) -> Outcome:
     best = trial.best
     if start == best:
         return Outcome(start, "hit", 0.0)
-    found = difference(trial.scores[start], trial.scores[best], best, trial.metric)
-    if found is None:
+    gap = difference(trial.scores[start], trial.scores[best], best, trial.metric)
+    if gap is None:
         raise EmbinitError(f"{trial.name}: {start} and {best} have no seed in common")
     sign = 1 if trial.metric.higher else -1
-    bounds = [sign * bound for bound in (found.low, found.high) if bound is not None]
+    bounds = [sign * bound for bound in (gap.low, gap.high) if bound is not None]
     # Without an interval all differences are equal: they are the noise's only where they are none.
-    worse = max(bounds) < 0 if bounds else found.mean != 0
-    return Outcome(start, "miss" if worse else "hit", -sign * found.mean, found)
+    worse = max(bounds) < 0 if bounds else gap.mean != 0
+    return Outcome(start, "miss" if worse else "hit", -sign * gap.mean, gap)
 
 
-def tally(found: Sequence[Trial], adviser: Adviser) -> Tally:
+def tally(trials: Sequence[Trial], adviser: Adviser) -> Tally:
     """Return how an adviser did: hits among the cells that can be judged, and what its choices cost on average."""
-    outcomes = [(trial, outcome(trial, adviser(trial))) for trial in found]
-    judged = [one for _, one in outcomes if one.word != "open"]
-    hits = sum(one.word == "hit" for one in judged)
+    outcomes = [(trial, outcome(trial, adviser(trial))) for trial in trials]
+    judged = [judgement for _, judgement in outcomes if judgement.word != "open"]
+    hits = sum(judgement.word == "hit" for judgement in judged)
     low, high = statistics.wilson(hits, len(judged)) if judged else (None, None)
     costs: dict[str, list[float]] = {}
-    for trial, one in outcomes:
-        if one.regret is not None:
-            costs.setdefault(trial.metric.unit, []).append(one.regret)
+    for trial, judgement in outcomes:
+        if judgement.regret is not None:
+            costs.setdefault(trial.metric.unit, []).append(judgement.regret)
     together = [cost for listed in costs.values() for cost in listed]
     return Tally(
         hits=hits,

@@ -19,16 +19,16 @@ from research.trials import Trial
 
 def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
     """Return the section, a line for each answer."""
-    said = [text(cost(summaries))]
-    said += [f"**{text(ended(one.title))}** {text(_finding(one))}" for one in findings]
-    said += [
+    bullets = [text(cost(summaries))]
+    bullets += [f"**{text(ended(one.title))}** {text(_finding(one))}" for one in findings]
+    bullets += [
         f"**{text(ended(one.title))}** {text(str(one.answer))}"
         for one in summaries
         if is_open(one) and completed_blocks(one)
     ]
-    said += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
-    said += _missing(summaries)
-    return ["## In short", "", *(f"- {line}" for line in said), ""]
+    bullets += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
+    bullets += _missing(summaries)
+    return ["## In short", "", *(f"- {line}" for line in bullets), ""]
 
 
 def is_open(summary: Summary) -> bool:
@@ -64,22 +64,24 @@ def _finding(finding: Finding) -> str:
     if not finding.cases:
         return "Not tested."
     claims = [claim.support for claim in finding.claims if claim.cases]
-    both = sum(one.supported > 0 and one.against > 0 for one in claims)
-    said = [f"Its {plural(len(claims), 'tested claim')}: {support(finding.cases)}."]
+    both = sum(counts.supported > 0 and counts.against > 0 for counts in claims)
+    sentences = [f"Its {plural(len(claims), 'tested claim')}: {support(finding.cases)}."]
     kinds = support_by_kind(finding.cases)
-    said += [f"{'; '.join(f'{name.capitalize()}: {one}' for name, one in kinds.items())}."] if len(kinds) > 1 else []
-    said += [f"{plural(both, 'claim')} {'has' if both == 1 else 'have'} cases on both sides."] if both else []
+    sentences += (
+        [f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}."] if len(kinds) > 1 else []
+    )
+    sentences += [f"{plural(both, 'claim')} {'has' if both == 1 else 'have'} cases on both sides."] if both else []
     for head, outcome in (("Largest in support", SUPPORTED), ("Largest against", AGAINST)):
         if any(case.outcome == outcome for case in finding.cases):
-            said.append(f"{head}: {_largest(finding.claims, outcome)}.")
-    return " ".join(said)
+            sentences.append(f"{head}: {_largest(finding.claims, outcome)}.")
+    return " ".join(sentences)
 
 
 def _largest(claims: Sequence[Claim], outcome: str) -> str:
     cases: list[tuple[Claim, Case]] = [
         (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
     ]
-    claim, case = max(cases, key=lambda one: abs(one[1].difference.mean))
+    claim, case = max(cases, key=lambda pair: abs(pair[1].difference.mean))
     more = f" in what {claim.gain} gain" if claim.gain else ""
     return f"{claim.ours} against {claim.against} {difference_text(case.difference, case.metric)}{more} ({case.where})"
 
@@ -89,10 +91,10 @@ def _missing(summaries: Sequence[Summary]) -> list[str]:
     # Several tables of the paper have blocks of one name.
     without_files = len({block.name for block in missing.values() if block.lacks_files})
     waiting = sum(not block.lacks_files for block in missing.values())
-    said = (
+    parts = (
         [f"{plural(without_files, 'block needs', 'blocks need')} files that are not at hand"] if without_files else []
     )
-    said += (
+    parts += (
         [f"{plural(waiting, 'block')} could be run and {'is' if waiting == 1 else 'are'} not yet"] if waiting else []
     )
-    return [f"Not run: {'; '.join(said)}. Each is named at the end of its experiment's page."] if said else []
+    return [f"Not run: {'; '.join(parts)}. Each is named at the end of its experiment's page."] if parts else []

@@ -50,13 +50,13 @@ def designs() -> tuple[Design, ...]:
     content: dict[str, Any] = tomllib.loads(Path(__file__).with_name("registered.toml").read_text("utf-8"))
     return tuple(
         Design(
-            name=one["name"],
+            name=entry["name"],
             correlation=float(content["correlation"]),
             margin=float(content["margin"]),
             effects=tuple(float(effect) for effect in content["effects"]),
-            sets=tuple(DataSet(**known) for known in one["set"]),
+            sets=tuple(DataSet(**known) for known in entry["set"]),
         )
-        for one in content["design"]
+        for entry in content["design"]
     )
 
 
@@ -67,20 +67,20 @@ def standard_error(design: Design) -> float:
     >>> standard_error(Design("", 0.5, 0.3, (), (one,)))
     0.5
     """
-    return math.sqrt(math.fsum(_variance(one, design.correlation) / one.seeds for one in design.sets)) / len(
-        design.sets
-    )
+    return math.sqrt(
+        math.fsum(_variance(data_set, design.correlation) / data_set.seeds for data_set in design.sets)
+    ) / len(design.sets)
 
 
 def power(design: Design, effect: float, bound: float = 0.0) -> float:
     """Return how often the pooled 95 % interval lies above a bound if every data set has this true difference."""
     rng = stream(0, f"power of {design.name} at {effect} over {bound}")
     means, variances, freedoms = [], [], []
-    for one in design.sets:
-        values = rng.normal(effect, math.sqrt(_variance(one, design.correlation)), (_REPEATS, one.seeds))
+    for data_set in design.sets:
+        values = rng.normal(effect, math.sqrt(_variance(data_set, design.correlation)), (_REPEATS, data_set.seeds))
         means.append(values.mean(axis=1))
-        variances.append(values.var(axis=1, ddof=1) / one.seeds / len(design.sets) ** 2)
-        freedoms.append(one.seeds - 1)
+        variances.append(values.var(axis=1, ddof=1) / data_set.seeds / len(design.sets) ** 2)
+        freedoms.append(data_set.seeds - 1)
     mean, variance = np.mean(means, axis=0), np.sum(variances, axis=0)
     squares = sum(part**2 / freedom for part, freedom in zip(variances, freedoms, strict=True))
     reach = np.array([t_quantile(0.975, round(float(freedom), 1)) for freedom in variance**2 / squares])
@@ -92,11 +92,11 @@ def powers(design: Design) -> Mapping[float, tuple[float, float]]:
     return {effect: (power(design, effect), power(design, effect, -design.margin)) for effect in design.effects}
 
 
-def _variance(one: DataSet, correlation: float) -> float:
+def _variance(data_set: DataSet, correlation: float) -> float:
     """Return the variance between seeds of the mean over a data set's blocks."""
-    return one.std**2 * (1 + (one.blocks - 1) * correlation) / one.blocks
+    return data_set.std**2 * (1 + (data_set.blocks - 1) * correlation) / data_set.blocks
 
 
-def sets_of(found: Sequence[Design]) -> tuple[DataSet, ...]:
+def sets_of(listed_designs: Sequence[Design]) -> tuple[DataSet, ...]:
     """Return the data sets of several designs."""
-    return tuple(one for design in found for one in design.sets)
+    return tuple(data_set for design in listed_designs for data_set in design.sets)

@@ -42,10 +42,10 @@ class RateSetting:
         return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
 
 
-def fields(compacts: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
+def fields(files: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
     """Return every setting in which standardized rows were run at a tenth of the rate, with the other starts run in it."""
     runs: dict[str, tuple[str, str, str, Result]] = {}
-    for compact in compacts:
+    for compact in files:
         if compact.experiment.kind != "training":
             continue
         for block in compact.experiment.blocks:
@@ -53,32 +53,32 @@ def fields(compacts: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
                 result = compact.results.get(planned.spec.key)
                 if result is not None and not result.diverged:
                     runs.setdefault(planned.spec.key, (block.name, block.score, block.split, result))
-    made: list[RateSetting] = []
+    settings: list[RateSetting] = []
     for mechanism in MECHANISMS:
-        made += _fields(list(runs.values()), mechanism)
-    return tuple(sorted(made, key=lambda one: (one.mechanism, one.data, one.name)))
+        settings += _fields(list(runs.values()), mechanism)
+    return tuple(sorted(settings, key=lambda setting: (setting.mechanism, setting.data, setting.name)))
 
 
-def pooled(found: Sequence[RateSetting], comparator: str) -> dict[str, Clustered]:
+def pooled(settings: Sequence[RateSetting], comparator: str) -> dict[str, Clustered]:
     """Return data set -> the pooled difference to a comparator over its settings, clustered by seed."""
     by_data: dict[str, list[dict[int, float]]] = {}
-    for one in found:
-        differences = one.differences(comparator)
+    for setting in settings:
+        differences = setting.differences(comparator)
         if len(differences) > 1:
-            by_data.setdefault(one.data, []).append(differences)
+            by_data.setdefault(setting.data, []).append(differences)
     return {data: pool_blocks(blocks) for data, blocks in by_data.items()}
 
 
-def seed_std(found: Sequence[RateSetting], comparator: str) -> dict[str, float]:
+def seed_std(settings: Sequence[RateSetting], comparator: str) -> dict[str, float]:
     """Return data set -> σ of one setting's paired difference between seeds, pooled over its settings."""
     squares: dict[str, list[float]] = {}
     freedom: dict[str, int] = {}
-    for one in found:
-        values = list(one.differences(comparator).values())
+    for setting in settings:
+        values = list(setting.differences(comparator).values())
         if len(values) > 1:
             mean = math.fsum(values) / len(values)
-            squares.setdefault(one.data, []).append(math.fsum((value - mean) ** 2 for value in values))
-            freedom[one.data] = freedom.get(one.data, 0) + len(values) - 1
+            squares.setdefault(setting.data, []).append(math.fsum((value - mean) ** 2 for value in values))
+            freedom[setting.data] = freedom.get(setting.data, 0) + len(values) - 1
     return {data: math.sqrt(math.fsum(listed) / freedom[data]) for data, listed in squares.items()}
 
 
@@ -125,9 +125,9 @@ def _setting(spec: Spec) -> str:
     return replace(spec, sides=nothing, seed=0, training=training).key
 
 
-def named(found: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
+def named(settings: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
     """Return data set -> the names of its settings."""
     names: dict[str, list[str]] = {}
-    for one in found:
-        names.setdefault(one.data, []).append(one.name)
+    for setting in settings:
+        names.setdefault(setting.data, []).append(setting.name)
     return {data: tuple(listed) for data, listed in names.items()}

@@ -42,19 +42,19 @@ def main(words: Sequence[str]) -> None:
     if len(places) != 2:
         raise EmbinitError("give the folder of results and the file to write: results/ RESULTS.md")
     folder, out = Path(places[0]), Path(places[1])
-    compacts = read_compacts(folder)
-    summaries = sorted((one.summary() for one in compacts if one.experiment.kind != "verdict"), key=_rank)
+    files = read_files(folder)
+    summaries = sorted((file.summary() for file in files if file.experiment.kind != "verdict"), key=_rank)
     figure_folder = folder / "figures"
     if draw:
-        axis_marks = marks(compacts)
+        axis_marks = marks(files)
         drawn = [path for summary in summaries for path in figures(summary, figure_folder, marks=axis_marks)]
         remove_others(figure_folder, drawn)
-        travel_page.figure(compacts, figure_folder / travel_page.FIGURE)
-    diagnosed = trials(compacts)
-    notes = [note for one in compacts if one.experiment.kind == "verdict" for note in one.experiment.notes]
+        travel_page.figure(files, figure_folder / travel_page.FIGURE)
+    diagnosed = trials(files)
+    notes = [note for file in files if file.experiment.kind == "verdict" for note in file.experiment.notes]
     for path, page in _pages(summaries, folder, diagnosed, notes):
         _write(path, page)
-    rule = travel_page.page(compacts)
+    rule = travel_page.page(files)
     if rule:
         _write(folder / TRAVEL, _page(rule))
     _write(out, short_document(summaries, diagnosed, os.path.relpath(folder, out.parent)))
@@ -87,10 +87,10 @@ def page_name(summary: Summary) -> str:
 
 def read_results(folder: Path) -> list[Summary]:
     """Return the reports of all results in a folder, by name."""
-    return [one.summary() for one in read_compacts(folder)]
+    return [file.summary() for file in read_files(folder)]
 
 
-def read_compacts(folder: Path) -> list[ResultsFile]:
+def read_files(folder: Path) -> list[ResultsFile]:
     """Return all results in a folder, by name."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
@@ -194,18 +194,18 @@ def _finding(finding: Finding) -> list[str]:
 def _pooled(claim: Claim) -> list[str]:
     """Return a claim's differences pooled by data set, if a data set has several blocks."""
     pooled = pooled_by_task(claim.cases)
-    if all(one.blocks < 2 for one in pooled.values()):
+    if all(difference.blocks < 2 for difference in pooled.values()):
         return []
     units = {case.task: case.metric for case in claim.cases}
     rows = tuple(
         (
             TableCell(task),
-            TableCell(str(one.blocks)),
-            TableCell(str(one.n)),
-            TableCell(f"{signed(one.mean, units[task].digits)} {units[task].unit}"),
-            TableCell(interval(one.low, one.high, units[task].digits, sign=True)),
+            TableCell(str(difference.blocks)),
+            TableCell(str(difference.n)),
+            TableCell(f"{signed(difference.mean, units[task].digits)} {units[task].unit}"),
+            TableCell(interval(difference.low, difference.high, units[task].digits, sign=True)),
         )
-        for task, one in pooled.items()
+        for task, difference in pooled.items()
     )
     header = ("data set", "blocks", "seeds", "mean difference", "95 %, clustered by seed")
     return [table(Table("", header, rows)), ""]
@@ -224,7 +224,7 @@ def _support(claim: Claim) -> str:
     sentences = [f"{whole[:1].upper()}{whole[1:]}."]
     kinds = support_by_kind(claim.cases)
     if len(kinds) > 1:
-        sentences.append(f"{'; '.join(f'{name.capitalize()}: {one}' for name, one in kinds.items())}.")
+        sentences.append(f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}.")
     left = [case for case in claim.cases if case.outcome == OPEN]
     clear = sum(case.clear for case in left)
     if clear:
@@ -240,54 +240,63 @@ def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list
     lines = [f"# {text(summary.title)}", "", text(summary.question), ""]
     if blocks:
         lines += [f"**{text(str(summary.answer))}**", ""]
-        said = [*whole.caveats, *summary.notes]
-        lines += [f"- {text(one)}" for one in said] + [""] * bool(said)
+        bullets = [*whole.caveats, *summary.notes]
+        lines += [f"- {text(block)}" for block in bullets] + [""] * bool(bullets)
         glance = tables.overview(whole)
         lines += [table(glance), ""] if glance is not None else []
         chosen = selection_table(summary.choices)
         lines += [table(chosen), "", text(ended(chosen.caption)), ""] if chosen is not None else []
     together = _together(blocks)
-    for one in blocks if together is None else ():
-        lines += _block(one, pictures.get(one.place, ()), len(blocks) == 1)
+    for block in blocks if together is None else ():
+        lines += _block(block, pictures.get(block.place, ()), len(blocks) == 1)
     if together is not None:
-        sources = dict(source for one in blocks for source in one.part.sources)
-        about = [f"- {text(name)}: {text(said)}" for name, said in sources.items()]
+        sources = dict(source for block in blocks for source in block.part.sources)
+        about = [f"- {text(name)}: {text(bullets)}" for name, bullets in sources.items()]
         lines += [*details(together.caption, [table(together), ""]), *about, *[""] * bool(about)]
     missing = missing_blocks(summary)
     if missing:
-        lines += ["Blocks without results:", "", *(f"- {text(one.name)}: {text(one.reason)}" for one in missing), ""]
+        lines += [
+            "Blocks without results:",
+            "",
+            *(f"- {text(block.name)}: {text(block.reason)}" for block in missing),
+            "",
+        ]
     commands = " and ".join(f"`{command}`" for command in summary.commands)
     took = f"{plural(summary.cost.runs, 'run')}, {duration(busy([summary.cost]))}. " if summary.cost.runs else ""
     return [*lines, f"{took}Again: {commands}.", ""]
 
 
-def _ended(said: str) -> str:
-    return said if said.endswith(".") else f"{said}."
+def _ended(caption: str) -> str:
+    return caption if caption.endswith(".") else f"{caption}."
 
 
 def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
     """Return several blocks that were measured as one table, each named once; None where they are no such blocks."""
-    found = [(one.part.name, one.part.measured) for one in blocks if one.part.measured is not None]
-    if len(found) < 2 or len(found) < len(blocks) or len({made.header for _, made in found}) > 1:
+    measured = [(block.part.name, block.part.measured) for block in blocks if block.part.measured is not None]
+    if len(measured) < 2 or len(measured) < len(blocks) or len({content.header for _, content in measured}) > 1:
         return None
-    rows = [(TableCell("" if number else name), *row) for name, made in found for number, row in enumerate(made.rows)]
-    first = found[0][1]
+    rows = [
+        (TableCell("" if number else name), *row)
+        for name, content in measured
+        for number, row in enumerate(content.rows)
+    ]
+    first = measured[0][1]
     return Table(first.caption, ("block", *first.header), tuple(rows), first.words + 1)
 
 
-def _block(one: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[str]:
+def _block(block: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[str]:
     """Return a block: open where it is the only one, a sweep or a figure of the paper; else folded under its answer."""
-    part = one.part
+    part = block.part
     image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
     figured = called(part.paper)[0].startswith("figure") if part.paper else False
     if part.sweep is None and not alone and not figured:
-        inside = [*_tables(part, folded=True), *_further(part), *_about(one), *image]
+        inside = [*_tables(part, folded=True), *_further(part), *_about(block), *image]
         return details(str(part.answer), inside, part.name)
     lines = [f"## {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
     # The answer of a block that is alone is the experiment's.
     lines += [] if alone else [text(str(part.answer)), ""]
-    lines += [*_tables(part, folded=False), *_further(part), *_about(one)]
+    lines += [*_tables(part, folded=False), *_further(part), *_about(block)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
 
@@ -310,16 +319,16 @@ def _tables(part: Part, folded: bool) -> list[str]:
 def _further(part: Part) -> list[str]:
     """Return the scores by length, and those by both criteria for the epoch."""
     epochs = tables.epoch_choices(part)
-    made = [*length_tables(part), *([epochs] if epochs is not None else [])]
-    return [line for one in made for line in (table(one), "", text(_ended(one.caption)), "")]
+    made_tables = [*length_tables(part), *([epochs] if epochs is not None else [])]
+    return [line for captioned in made_tables for line in (table(captioned), "", text(_ended(captioned.caption)), "")]
 
 
-def _about(one: CompletedBlock) -> list[str]:
-    by_loss = loss_note(one.part.rows) if one.part.sweep is None else ""
-    said = [note for note in (by_loss, length_note(one.part.rows, one.part.metric.split)) if note]
-    said += [f"{name}: {about}" for name, about in one.part.sources]
-    said += one.left
-    return [f"- {text(line)}" for line in said] + [""] * bool(said)
+def _about(block: CompletedBlock) -> list[str]:
+    by_loss = loss_note(block.part.rows) if block.part.sweep is None else ""
+    bullets = [note for note in (by_loss, length_note(block.part.rows, block.part.metric.split)) if note]
+    bullets += [f"{name}: {about}" for name, about in block.part.sources]
+    bullets += block.left
+    return [f"- {text(line)}" for line in bullets] + [""] * bool(bullets)
 
 
 if __name__ == "__main__":

@@ -21,15 +21,15 @@ def sweep_grid(part: Part) -> Table | None:
     places = sorted({point.x for line in part.sweep.lines.values() for point in line})
     if len(places) > _WIDE:
         return None
-    made = []
+    lines = []
     for name, line in part.sweep.lines.items():
         rows = {point.x: by_label[point.label] for point in line}
         means = {x: round(row.statistic.mean, part.metric.digits) for x, row in rows.items() if row.statistic}
         sound = {x: value for x, value in means.items() if not rows[x].unscored}
         best = (max if part.metric.higher else min)(sound.values(), default=None)
         cells = [_cell(rows.get(x), part.metric, x in sound and sound[x] == best) for x in places]
-        made.append((TableCell(name), *cells))
-    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(made))
+        lines.append((TableCell(name), *cells))
+    return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(lines))
 
 
 def grid(part: Part) -> Table | None:
@@ -37,11 +37,11 @@ def grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
         return None
-    made = tuple(
+    lines = tuple(
         (TableCell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
         for setting in settings
     )
-    return Table("", ("", *names), made)
+    return Table("", ("", *names), lines)
 
 
 def paper_grid(part: Part) -> Table | None:
@@ -49,7 +49,7 @@ def paper_grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2:
         return None
-    made = []
+    lines = []
     for setting in settings:
         cells = [TableCell(setting)]
         for name in names:
@@ -58,8 +58,8 @@ def paper_grid(part: Part) -> Table | None:
             if row is not None and row.paper is not None:
                 theirs = f"{fixed(row.paper.mean, part.metric.digits)} ± {fixed(row.paper.std, part.metric.digits)}"
             cells += [_cell(row, part.metric, None), TableCell(theirs)]
-        made.append(tuple(cells))
-    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(made))
+        lines.append(tuple(cells))
+    return Table("", ("", *(head for name in names for head in (f"{name}, ours", "paper"))), tuple(lines))
 
 
 def loss_grid(part: Part) -> Table | None:
@@ -67,7 +67,7 @@ def loss_grid(part: Part) -> Table | None:
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
         return None
-    made = []
+    lines = []
     for setting in settings:
         there = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
         lowest = round(min(there), _LOSS) if there else None
@@ -78,9 +78,9 @@ def loss_grid(part: Part) -> Table | None:
             strong = loss is not None and round(loss, _LOSS) == lowest
             cells.append(TableCell(_at(loss, row.epoch if row else None, 1), strong))
             cells.append(TableCell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
-        made.append(tuple(cells))
+        lines.append(tuple(cells))
     header = ("", *(head for name in names for head in (f"{name}, ours", "paper")))
-    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(made))
+    return Table("Lowest validation loss and, in brackets, its epoch, both as means over seeds:", header, tuple(lines))
 
 
 def _at(loss: float | None, epoch: float | None, digits: int) -> str:

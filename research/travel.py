@@ -60,7 +60,7 @@ class Length:
     def score(self, factor: float) -> float:
         """Return the score at a rate: linear in its logarithm between two that were run, constant beyond them."""
         rates = sorted(self.scores)
-        return float(np.interp(math.log(factor), np.log(rates), [self.scores[one] for one in rates]))
+        return float(np.interp(math.log(factor), np.log(rates), [self.scores[rate] for rate in rates]))
 
     def regret(self, score: float) -> float:
         """Return how far a score lies below the best of random rows and of all rates."""
@@ -99,7 +99,7 @@ _GRID = tuple(10 ** (power / 6) for power in range(-24, 25))
 
 
 @dataclass(frozen=True)
-class Judged:
+class Regret:
     """What a rule costs: the mean over data sets of their mean regret, and the worst length of all."""
 
     mean: float
@@ -107,78 +107,81 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgedRule:
     """A rule with its constants, fitted on all data sets, and what it costs there and on data sets left out of the fit."""
 
     rule: Rule
     constants: Mapping[bool, float]
-    fitted: Judged
-    left_out: Judged
+    fitted: Regret
+    left_out: Regret
     #: data set -> cost on it when the constants come from the others
-    by_data: Mapping[str, Judged]
+    by_data: Mapping[str, Regret]
 
 
 def lengths(compact: ResultsFile, selection: Selection = "kept") -> tuple[Length, ...]:
     """Return every setting of an experiment at every length of training."""
-    made: list[Length] = []
+    all_lengths: list[Length] = []
     for block in compact.experiment.blocks:
-        made += _lengths(block, compact.results, selection)
-    return tuple(made)
+        all_lengths += _lengths(block, compact.results, selection)
+    return tuple(all_lengths)
 
 
-def standardized(found: Iterable[Length], finished: bool = True) -> tuple[Length, ...]:
+def standardized(trainings: Iterable[Length], finished: bool = True) -> tuple[Length, ...]:
     """Return the lengths of standardized rows, those that are long enough or those that are not."""
-    return tuple(one for one in found if one.recipe == STANDARDIZED and one.finished == finished)
+    return tuple(length for length in trainings if length.recipe == STANDARDIZED and length.finished == finished)
 
 
-def judge(rule: Rule, found: Sequence[Length]) -> Verdict:
+def judge(rule: Rule, trainings: Sequence[Length]) -> JudgedRule:
     """Return what a rule costs, its constants fitted on all data sets and on all but the one that is judged."""
-    names = list(dict.fromkeys(one.data for one in found))
-    constants = _fit(rule, found)
-    outside: dict[str, Judged] = {}
+    names = list(dict.fromkeys(length.data for length in trainings))
+    constants = _fit(rule, trainings)
+    outside: dict[str, Regret] = {}
     for name in names:
         # The only data set of its kind has no other to be fitted on; the other kind's constant would be no test of the rule.
-        others = [one for one in found if one.data != name]
+        others = [length for length in trainings if length.data != name]
         fitted = _fit(rule, others)
-        held = [one for one in found if one.data == name]
-        for one in held:
-            fitted.setdefault(one.translation, next(iter(fitted.values())))
-        outside[name] = _cost(rule, fitted, held)
-    left_out = Judged(plain.fmean(one.mean for one in outside.values()), max(one.worst for one in outside.values()))
-    return Verdict(rule, constants, _cost(rule, constants, found), left_out, outside)
+        left_out_set = [length for length in trainings if length.data == name]
+        for length in left_out_set:
+            fitted.setdefault(length.translation, next(iter(fitted.values())))
+        outside[name] = _cost(rule, fitted, left_out_set)
+    regrets = outside.values()
+    left_out = Regret(plain.fmean(regret.mean for regret in regrets), max(regret.worst for regret in regrets))
+    return JudgedRule(rule, constants, _cost(rule, constants, trainings), left_out, outside)
 
 
-def cost_of_random(found: Sequence[Length]) -> Judged:
+def cost_of_random(trainings: Sequence[Length]) -> Regret:
     """Return what random rows at the full rate cost."""
-    return _summary([(one.data, one.regret(one.random)) for one in found])
+    return _summary([(length.data, length.regret(length.random)) for length in trainings])
 
 
-def factor(rule: Rule, one: Length, constants: Mapping[bool, float]) -> float:
+def factor(rule: Rule, length: Length, constants: Mapping[bool, float]) -> float:
     """Return the rate that a rule gives, at most the full one."""
-    return min(1.0, rule.formula(one, constants[one.translation]))
+    return min(1.0, rule.formula(length, constants[length.translation]))
 
 
-def _cost(rule: Rule, constants: Mapping[bool, float], found: Sequence[Length]) -> Judged:
-    return _summary([(one.data, one.regret(one.score(factor(rule, one, constants)))) for one in found])
+def _cost(rule: Rule, constants: Mapping[bool, float], trainings: Sequence[Length]) -> Regret:
+    return _summary(
+        [(length.data, length.regret(length.score(factor(rule, length, constants)))) for length in trainings]
+    )
 
 
-def _summary(costs: Sequence[tuple[str, float]]) -> Judged:
+def _summary(costs: Sequence[tuple[str, float]]) -> Regret:
     by_data: dict[str, list[float]] = {}
     for name, cost in costs:
         by_data.setdefault(name, []).append(cost)
-    return Judged(plain.fmean(plain.fmean(listed) for listed in by_data.values()), max(cost for _, cost in costs))
+    return Regret(plain.fmean(plain.fmean(listed) for listed in by_data.values()), max(cost for _, cost in costs))
 
 
-def _fit(rule: Rule, found: Sequence[Length]) -> dict[bool, float]:
+def _fit(rule: Rule, trainings: Sequence[Length]) -> dict[bool, float]:
     """Return the constants with the lowest worst regret, the lowest mean regret deciding between equal ones."""
-    kinds = sorted({one.translation for one in found})
+    kinds = sorted({length.translation for length in trainings})
     if rule.fixed is not None:
         return dict.fromkeys(kinds, rule.fixed)
     groups = [(kind,) for kind in kinds] if rule.by_kind else [tuple(kinds)]
     fitted: dict[bool, float] = {}
     for group in groups:
-        held = [one for one in found if one.translation in group]
-        costs = {constant: _cost(rule, dict.fromkeys(group, constant), held) for constant in _GRID}
+        of_group = [length for length in trainings if length.translation in group]
+        costs = {constant: _cost(rule, dict.fromkeys(group, constant), of_group) for constant in _GRID}
         least = min(_GRID, key=lambda constant: (round(costs[constant].worst, 3), costs[constant].mean))
         fitted |= dict.fromkeys(group, least)
     return fitted
@@ -190,14 +193,14 @@ def _lengths(block: Block, results: Mapping[str, Result], selection: Selection) 
     training, translation = dict(spec.training), len(spec.sides) == 2
     steps = math.ceil(_rows(spec) / int(training["batch"]))
     recipes = sorted({recipe for recipe, _ in runs} - {RANDOM})
-    whole = min(len(one.history) for by_seed in runs.values() for one in by_seed.values())
-    best_random = plain.fmean(one.best_epoch for one in runs[RANDOM, 1.0].values())
-    made = []
+    whole = min(len(run.history) for by_seed in runs.values() for run in by_seed.values())
+    best_random = plain.fmean(run.best_epoch for run in runs[RANDOM, 1.0].values())
+    trainings = []
     for recipe in recipes:
         std = _std(runs, recipe)
         for epochs in (count for count in _facts()["lengths"]["epochs"] if count <= whole):
             reached = {key: _score(by_seed, epochs, translation, selection) for key, by_seed in runs.items()}
-            made.append(
+            trainings.append(
                 Length(
                     block=block.name,
                     data=spec.task.name,
@@ -212,7 +215,7 @@ def _lengths(block: Block, results: Mapping[str, Result], selection: Selection) 
                     finished=epochs >= ENOUGH * best_random,
                 )
             )
-    return made
+    return trainings
 
 
 def _runs(block: Block, results: Mapping[str, Result]) -> _Runs:
@@ -236,24 +239,24 @@ def _score(by_seed: Mapping[int, Result], epochs: int, translation: bool, select
     by_loss = translation == (selection == "kept")
     scores = []
     for result in by_seed.values():
-        records = [one for one in result.history[:epochs] if one.get(name) is not None]
+        records = [record for record in result.history[:epochs] if record.get(name) is not None]
         if by_loss:
-            chosen = min(records, key=lambda one: float(one["valid loss"] or math.inf))
+            chosen = min(records, key=lambda record: float(record["valid loss"] or math.inf))
         else:
-            chosen = max(records, key=lambda one: float(one[name] or 0))
+            chosen = max(records, key=lambda record: float(record[name] or 0))
         scores.append(float(chosen[name] or 0) * (1 if translation else 100))
     return plain.fmean(scores)
 
 
 def _std(runs: _Runs, recipe: str) -> float:
-    found = [
+    stds = [
         float(matrix["std"])
         for (name, _), by_seed in runs.items()
         for result in by_seed.values()
         for matrix in result.matrices.values()
         if name == recipe
     ]
-    return plain.fmean(found)
+    return plain.fmean(stds)
 
 
 def _rows(spec: Spec) -> int:

@@ -20,9 +20,9 @@ from research.travel import (
     ENOUGH,
     RULES,
     STANDARDIZED,
-    Judged,
+    JudgedRule,
     Length,
-    Verdict,
+    Regret,
     cost_of_random,
     judge,
     lengths,
@@ -36,13 +36,13 @@ FIGURE = "travel_rule.svg"
 _LINES = 6
 
 
-def page(compacts: Sequence[ResultsFile]) -> list[str]:
+def page(files: Sequence[ResultsFile]) -> list[str]:
     """Return the page, line by line; nothing where the experiment is not among the results."""
-    experiment = next((one for one in compacts if one.experiment.name == EXPERIMENT), None)
+    experiment = next((file for file in files if file.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
-    found, other = lengths(experiment), lengths(experiment, "other")
-    long_enough = standardized(found)
+    trainings, other = lengths(experiment), lengths(experiment, "other")
+    long_enough = standardized(trainings)
     verdicts = [judge(rule, long_enough) for rule in RULES]
     lines = [TITLE, "", f"**{text(_answer(verdicts, long_enough))}**", ""]
     lines += [f"![Score against the rate of the source's rows](figures/{FIGURE})", ""]
@@ -54,14 +54,14 @@ def page(compacts: Sequence[ResultsFile]) -> list[str]:
         "",
     ]
     lines += [table(_candidates([judge(rule, others) for rule in RULES], others)), ""]
-    short = standardized(found, finished=False)
+    short = standardized(trainings, finished=False)
     lines += [f"Shorter trainings, below {ENOUGH} times what random rows need:", ""]
     lines += [table(_candidates([judge(rule, short) for rule in RULES], short)), ""]
     lines += ["## Best rate by length of training", "", table(_best(long_enough + short)), ""]
-    lines += ["## Larger and smaller rows", "", table(_sizes(found)), ""]
+    lines += ["## Larger and smaller rows", "", table(_sizes(trainings)), ""]
     lines += ["## Standardized rows at a tenth of the rate, in all results", ""]
     for mechanism, about in rates.MECHANISMS.items():
-        listed = [one for one in rates.fields(compacts) if one.mechanism == mechanism]
+        listed = [file for file in rates.fields(files) if file.mechanism == mechanism]
         lines += [f"{text(about.capitalize())} (`training.{mechanism}`):", "", table(_differences(listed)), ""]
     lines += [f"- {text(line)}" for line in _POOLING] + [""]
     lines += ["## Power of the registered test", "", table(_power()), "", table(_designs()), ""]
@@ -76,9 +76,9 @@ _POOLING = (
 )
 
 
-def _answer(verdicts: Sequence[Verdict], found: Sequence[Length]) -> str:
-    travels = [one.travel(one.best) for one in found]
-    least = min(verdicts, key=lambda one: (one.left_out.mean, one.left_out.worst))
+def _answer(verdicts: Sequence[JudgedRule], trainings: Sequence[Length]) -> str:
+    travels = [length.travel(length.best) for length in trainings]
+    least = min(verdicts, key=lambda length: (length.left_out.mean, length.left_out.worst))
     return (
         f"There is no one travel: the rate that does best lets rows move {compact(min(travels))} to {compact(max(travels))} "
         f"times their σ. On data sets that did not make the rule, “{least.rule.name}” has the lowest mean regret: "
@@ -86,43 +86,49 @@ def _answer(verdicts: Sequence[Verdict], found: Sequence[Length]) -> str:
     )
 
 
-def _candidates(verdicts: Sequence[Verdict], found: Sequence[Length]) -> Table:
-    names = list(dict.fromkeys(one.data for one in found))
+def _candidates(verdicts: Sequence[JudgedRule], trainings: Sequence[Length]) -> Table:
+    names = list(dict.fromkeys(length.data for length in trainings))
     header = (
         "rate of the source's rows", "constant", "mean regret", "worst", "left out: mean", "left out: worst",
         *(f"on {name}" for name in names),
     )  # fmt: skip
-    rows = [_verdict(one, names) for one in verdicts]
-    random = cost_of_random(found)
+    rows = [_verdict(length, names) for length in verdicts]
+    random = cost_of_random(trainings)
     rows.append(
         _row(
             "random rows, full rate",
             NONE,
             random,
             random,
-            {name: cost_of_random([one for one in found if one.data == name]) for name in names},
+            {name: cost_of_random([length for length in trainings if length.data == name]) for name in names},
             names,
         )
     )
     return Table("Candidates", header, tuple(rows))
 
 
-def _verdict(one: Verdict, names: Sequence[str]) -> tuple[TableCell, ...]:
-    constants = list(dict.fromkeys(compact(value) for _, value in sorted(one.constants.items(), reverse=True)))
-    return _row(one.rule.name, " / ".join(constants), one.fitted, one.left_out, dict(one.by_data), names)
+def _verdict(judged: JudgedRule, names: Sequence[str]) -> tuple[TableCell, ...]:
+    constants = list(dict.fromkeys(compact(value) for _, value in sorted(judged.constants.items(), reverse=True)))
+    return _row(judged.rule.name, " / ".join(constants), judged.fitted, judged.left_out, dict(judged.by_data), names)
 
 
 def _row(
-    name: str, constants: str, fitted: Judged, outside: Judged, by_data: dict[str, Judged], names: Sequence[str]
+    name: str, constants: str, fitted: Regret, outside: Regret, by_data: dict[str, Regret], names: Sequence[str]
 ) -> tuple[TableCell, ...]:
-    numbers = [fitted.mean, fitted.worst, outside.mean, outside.worst, *(by_data[one].mean for one in names)]
+    numbers = [
+        fitted.mean,
+        fitted.worst,
+        outside.mean,
+        outside.worst,
+        *(by_data[data].mean for data in names),
+    ]
     return (TableCell(name), TableCell(constants), *(TableCell(fixed(number, 2)) for number in numbers))
 
 
-def _reading(found: Sequence[Length]) -> list[str]:
-    data = len({one.data for one in found})
+def _reading(trainings: Sequence[Length]) -> list[str]:
+    data = len({length.data for length in trainings})
     return [
-        f"{plural(len(found), 'training')} of standardized rows on {data} data sets: every block of open/travel.toml at "
+        f"{plural(len(trainings), 'training')} of standardized rows on {data} data sets: every block of open/travel.toml at "
         f"every length of at least {ENOUGH} times the epochs after which random rows are best. Scores are on the validation "
         "split, of the epoch that embinit keeps.",
         "Regret is the distance to the best of random rows and of all rates, in BLEU or points. The mean is one over data "
@@ -135,30 +141,30 @@ def _reading(found: Sequence[Length]) -> list[str]:
     ]
 
 
-def _best(found: Sequence[Length]) -> Table:
+def _best(trainings: Sequence[Length]) -> Table:
     by_block: dict[str, list[Length]] = {}
-    for one in found:
-        by_block.setdefault(one.block, []).append(one)
-    epochs = sorted({one.epochs for one in found})
+    for length in trainings:
+        by_block.setdefault(length.block, []).append(length)
+    epochs = sorted({length.epochs for length in trainings})
     rows = []
     for block, listed in by_block.items():
-        known = {one.epochs: one for one in listed}
+        known = {length.epochs: length for length in listed}
         rows.append((TableCell(block), *(_best_cell(known.get(count)) for count in epochs)))
     return Table(
         "Best rates", ("block: best rate (travel in σ)", *(f"{count} epochs" for count in epochs)), tuple(rows)
     )
 
 
-def _best_cell(one: Length | None) -> TableCell:
-    if one is None:
+def _best_cell(length: Length | None) -> TableCell:
+    if length is None:
         return TableCell("")
-    return TableCell(f"{compact(one.best)} ({compact(one.travel(one.best))})", strong=one.finished)
+    return TableCell(f"{compact(length.best)} ({compact(length.travel(length.best))})", strong=length.finished)
 
 
-def _sizes(found: Sequence[Length]) -> Table:
+def _sizes(trainings: Sequence[Length]) -> Table:
     last: dict[tuple[str, str], Length] = {}
-    for one in found:
-        last[one.block, one.recipe] = one
+    for length in trainings:
+        last[length.block, length.recipe] = length
     header = (
         "block, whole training",
         "rows",
@@ -170,53 +176,56 @@ def _sizes(found: Sequence[Length]) -> Table:
         "at the full rate",
         "random rows",
     )
-    rows = tuple(_size_row(one) for one in last.values())
+    rows = tuple(_size_row(length) for length in last.values())
     return Table("Sizes", header, rows, words=2)
 
 
-def _size_row(one: Length) -> tuple[TableCell, ...]:
+def _size_row(length: Length) -> tuple[TableCell, ...]:
     texts = (
-        one.block,
-        "standardized" if one.recipe == STANDARDIZED else one.recipe,
-        compact(one.std),
-        compact(one.best),
-        compact(one.travel(one.best)),
-        *(fixed(score, 1) for score in (one.scores[one.best], one.score(0.1), one.score(1.0), one.random)),
+        length.block,
+        "standardized" if length.recipe == STANDARDIZED else length.recipe,
+        compact(length.std),
+        compact(length.best),
+        compact(length.travel(length.best)),
+        *(
+            fixed(score, 1)
+            for score in (length.scores[length.best], length.score(0.1), length.score(1.0), length.random)
+        ),
     )
     return tuple(TableCell(text) for text in texts)
 
 
-def _differences(found: Sequence[rates.RateSetting]) -> Table:
+def _differences(settings: Sequence[rates.RateSetting]) -> Table:
     header = ("against", "data set", "blocks", "seeds", "difference", "95 %", "σ between seeds")
     rows = []
     for comparator in rates.COMPARATORS:
-        stds = rates.seed_std(found, comparator)
-        for place, (data, one) in enumerate(rates.pooled(found, comparator).items()):
+        stds = rates.seed_std(settings, comparator)
+        for place, (data, difference) in enumerate(rates.pooled(settings, comparator).items()):
             rows.append(
                 (
                     TableCell("" if place else comparator),
                     TableCell(data),
-                    *_pooled(one),
+                    *_pooled(difference),
                     TableCell(fixed(stds[data], 2)),
                 )
             )
     return Table("Differences", header, tuple(rows), words=2)
 
 
-def _pooled(one: Clustered) -> tuple[TableCell, ...]:
+def _pooled(difference: Clustered) -> tuple[TableCell, ...]:
     return (
-        TableCell(str(one.blocks)),
-        TableCell(str(one.n)),
-        TableCell(signed(one.mean, 2)),
-        TableCell(interval(one.low, one.high, 2, sign=True)),
+        TableCell(str(difference.blocks)),
+        TableCell(str(difference.n)),
+        TableCell(signed(difference.mean, 2)),
+        TableCell(interval(difference.low, difference.high, 2, sign=True)),
     )
 
 
 def _power() -> Table:
-    found = power.designs()
-    effects = found[0].effects
+    designs = power.designs()
+    effects = designs[0].effects
     rows = []
-    for design in found:
+    for design in designs:
         reached = power.powers(design)
         error = fixed(power.standard_error(design), 2)
         rows.append(
@@ -224,7 +233,7 @@ def _power() -> Table:
                 TableCell(design.name),
                 TableCell("a gain"),
                 TableCell(error),
-                *(TableCell(fixed(100 * reached[one][0], 0)) for one in effects),
+                *(TableCell(fixed(100 * reached[effect][0], 0)) for effect in effects),
             )
         )
         rows.append(
@@ -232,37 +241,40 @@ def _power() -> Table:
                 TableCell(""),
                 TableCell(f"no loss over {design.margin}"),
                 TableCell(""),
-                *(TableCell(fixed(100 * reached[one][1], 0)) for one in effects),
+                *(TableCell(fixed(100 * reached[effect][1], 0)) for effect in effects),
             )
         )
     return Table(
-        "Power", ("power, %", "to show", "standard error", *(f"if {one:+.2f}" for one in effects)), tuple(rows), words=2
+        "Power",
+        ("power, %", "to show", "standard error", *(f"if {effect:+.2f}" for effect in effects)),
+        tuple(rows),
+        words=2,
     )
 
 
 def _designs() -> Table:
     rows = tuple(
         (
-            TableCell(one.name),
-            TableCell(one.source),
-            TableCell(str(one.blocks)),
-            TableCell(str(one.seeds)),
-            TableCell(fixed(one.std, 1)),
+            TableCell(data_set.name),
+            TableCell(data_set.source),
+            TableCell(str(data_set.blocks)),
+            TableCell(str(data_set.seeds)),
+            TableCell(fixed(data_set.std, 1)),
         )
-        for one in power.sets_of(power.designs())
+        for data_set in power.sets_of(power.designs())
     )
     return Table("Designs", ("data set", "σ from", "blocks", "seeds", "σ"), rows, words=2)
 
 
-def figure(compacts: Sequence[ResultsFile], path: Path) -> list[Path]:
+def figure(files: Sequence[ResultsFile], path: Path) -> list[Path]:
     """Write the score against the rate, a panel a block and a line a length of training; return what was written."""
-    experiment = next((one for one in compacts if one.experiment.name == EXPERIMENT), None)
+    experiment = next((length for length in files if length.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
     by_block: dict[str, list[Length]] = {}
-    for one in lengths(experiment):
-        if one.recipe == STANDARDIZED and one.data != "mrpc":
-            by_block.setdefault(one.block, []).append(one)
+    for length in lengths(experiment):
+        if length.recipe == STANDARDIZED and length.data != "mrpc":
+            by_block.setdefault(length.block, []).append(length)
     matplotlib = require("matplotlib", "plot", "a picture")
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -288,18 +300,18 @@ def figure(compacts: Sequence[ResultsFile], path: Path) -> list[Path]:
 def _shown(listed: Sequence[Length]) -> list[Length]:
     """Return the lengths from 4 epochs on, the first of those with equal scores: training on changes nothing any more."""
     kept: list[Length] = []
-    for one in listed:
-        if one.epochs >= 4 and (not kept or one.scores != kept[-1].scores):
-            kept.append(one)
+    for length in listed:
+        if length.epochs >= 4 and (not kept or length.scores != kept[-1].scores):
+            kept.append(length)
     return kept[-_LINES:]
 
 
 def _panel(axes: Any, block: str, listed: Sequence[Length]) -> None:
-    for color, one in zip(COLORS[1:], _shown(listed), strict=False):
-        places = sorted(one.scores)
+    for color, length in zip(COLORS[1:], _shown(listed), strict=False):
+        places = sorted(length.scores)
         axes.plot(
-            places, [one.scores[place] for place in places], marker="o", markersize=4, color=color,
-            linestyle="-" if one.finished else ":", label=f"{one.epochs} epochs",
+            places, [length.scores[place] for place in places], marker="o", markersize=4, color=color,
+            linestyle="-" if length.finished else ":", label=f"{length.epochs} epochs",
         )  # fmt: skip
     axes.axhline(listed[-1].random, color=COLORS[0], linewidth=1, linestyle="--", label="random rows")
     axes.set_xscale("log")

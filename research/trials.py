@@ -86,25 +86,25 @@ def start_of(recipe: str, rate: float) -> str:
     return recipe if rate == 1 else f"{recipe} · {setting(f'training.{_RATE}', as_text(rate))}"
 
 
-def trials(compacts: Sequence[ResultsFile]) -> tuple[Trial, ...]:
+def trials(files: Sequence[ResultsFile]) -> tuple[Trial, ...]:
     """Return every block that was diagnosed, in the files' order, with what was trained under its name."""
     trained: dict[str, list[_Trained]] = {}
-    for one in compacts:
-        if one.experiment.kind == "training":
-            for block in one.experiment.blocks:
-                found = rows(block, one.results, one.experiment.baselines)
-                trained.setdefault(block.name, []).append((_resolved(block, one), found))
-    made = []
-    for one in compacts:
-        if one.experiment.kind == "verdict":
-            blocks = [block for block in (one.measured["blocks"] if one.measured else []) if block["rows"]]
-            made += [_cell(block, trained.get(block["name"], [])) for block in blocks]
-    return tuple(made)
+    for file in files:
+        if file.experiment.kind == "training":
+            for block in file.experiment.blocks:
+                table_rows = rows(block, file.results, file.experiment.baselines)
+                trained.setdefault(block.name, []).append((_resolved(block, file), table_rows))
+    all_trials = []
+    for file in files:
+        if file.experiment.kind == "verdict":
+            blocks = [block for block in (file.measured["blocks"] if file.measured else []) if block["rows"]]
+            all_trials += [_cell(block, trained.get(block["name"], [])) for block in blocks]
+    return tuple(all_trials)
 
 
-def _resolved(block: Block, one: ResultsFile) -> Block:
+def _resolved(block: Block, file: ResultsFile) -> Block:
     """Return a block whose specs are those that were run, which know the fingerprints of their rows."""
-    ran = [one.results[planned.spec.key].spec if planned.spec.key in one.results else None for planned in block.runs]
+    ran = [file.results[planned.spec.key].spec if planned.spec.key in file.results else None for planned in block.runs]
     return replace(
         block,
         runs=tuple(
@@ -117,9 +117,9 @@ def _resolved(block: Block, one: ResultsFile) -> Block:
 def _cell(block: Mapping[str, Any], trained: Sequence[_Trained]) -> Trial:
     """Return the cell of a block: what several files trained in one setting is one; of several settings, what tells most."""
     by_setting: dict[tuple[str, ...], list[_Trained]] = {}
-    for ran, found in trained:
+    for ran, table_rows in trained:
         settings = {_setting(planned.spec) for planned in ran.runs}
-        by_setting.setdefault(tuple(sorted(settings)), []).append((ran, found))
+        by_setting.setdefault(tuple(sorted(settings)), []).append((ran, table_rows))
     candidates = [_trial(block, files, several=len(key) > 1) for key, files in by_setting.items()]
     return max(candidates, key=_told, default=_untried(block))
 
@@ -147,18 +147,18 @@ def _untried(block: Mapping[str, Any]) -> Trial:
 
 def _trial(block: Mapping[str, Any], files: Sequence[_Trained], several: bool) -> Trial:
     sides, first = _diagnosed(block), files[0][0]
-    found: dict[str, dict[str, float]] = {}
+    by_start: dict[str, dict[str, float]] = {}
     failed: dict[str, str] = {}
     rates: dict[str, float] = {}
     for ran, listed in files:
         for row in listed:
             name, rate = _start(ran, row, sides)
-            found.setdefault(name, {}).update(row.scores)
+            by_start.setdefault(name, {}).update(row.scores)
             if rate != 1:
                 rates[name] = rate
             if row.unscored:
                 failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
-    sound = {name: scores for name, scores in found.items() if scores and name not in failed}
+    sound = {name: scores for name, scores in by_start.items() if scores and name not in failed}
     # What another file has only begun does not keep the others waiting.
     sound = {name: scores for name, scores in sound.items() if len(scores) >= SEEDS} or sound
     common = set.intersection(*(set(scores) for scores in sound.values())) if sound else set()
@@ -166,7 +166,7 @@ def _trial(block: Mapping[str, Any], files: Sequence[_Trained], several: bool) -
     why = ""
     if several:
         why = "its runs differ in more than the start"
-    elif any(_others(sides, one) for one, _ in files):
+    elif any(_others(sides, ran) for ran, _ in files):
         why = "other rows were trained than diagnosed"
     elif first.missing and not common:
         why = f"not run: {first.missing}"
@@ -180,8 +180,8 @@ def _trial(block: Mapping[str, Any], files: Sequence[_Trained], several: bool) -
 def _start(ran: Block, row: TableRow, sides: Sequence[Diagnosed]) -> tuple[str, float]:
     """Return the start of the rows that were diagnosed, its recipes as a spec names them, and its rate."""
     spec = next(planned.spec for planned in ran.runs if planned.axes == row.axes)
-    made = dict(spec.sides)
-    recipe = " / ".join(dict.fromkeys(made[side.side].recipe for side in sides if side.side in made))
+    recipes = dict(spec.sides)
+    recipe = " / ".join(dict.fromkeys(recipes[side.side].recipe for side in sides if side.side in recipes))
     rate = float(dict(spec.training).get(_RATE, 1.0))
     return start_of(recipe, rate), rate
 

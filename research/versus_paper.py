@@ -20,26 +20,26 @@ _HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within
 
 def section(summaries: Sequence[Summary]) -> list[str]:
     """Return the section, line by line; nothing where no block that was run has a number in the paper."""
-    found: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
+    by_table: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
     for part in (part for summary in summaries for part in completed_only(summary).parts):
         for name in dict.fromkeys(row.paper.table for row in part.rows if row.paper is not None):
             # Table 7 adds a row to Table 1's.
             of_table = tuple(row for row in part.rows if row.paper is not None and row.paper.table == name)
             # Figure 1 is drawn from runs like Table 1's, and the same block may stand in several files.
             same = tuple((row.label, row.statistic) for row in of_table)
-            found.setdefault(name, {}).setdefault((part.name, same), replace(part, rows=of_table))
-    if not found:
+            by_table.setdefault(name, {}).setdefault((part.name, same), replace(part, rows=of_table))
+    if not by_table:
         return []
     lines = ["# Our numbers beside the paper's", ""]
-    for name in sorted(found):
-        lines += [f"## {text(name)}", "", *_blocks(list(found[name].values()))]
+    for name in sorted(by_table):
+        lines += [f"## {text(name)}", "", *_blocks(list(by_table[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
         "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "
         "compared. The best epoch is the mean over seeds of the one whose weights were scored.",
         "",
     ]
-    sources = dict(source for name in found for part in found[name].values() for source in part.sources)
+    sources = dict(source for name in by_table for part in by_table[name].values() for source in part.sources)
     if sources:
         lines += ["The vectors of these blocks:", ""]
         lines += [f"- {text(name)}: {text(about)}" for name, about in sources.items()] + [""]
@@ -63,24 +63,24 @@ def _blocks(parts: Sequence[Part]) -> list[str]:
 
 def _rows(part: Part) -> list[tuple[TableCell, ...]]:
     """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
-    made = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
+    lines = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
     for name, metric in tables.other_metrics(part).items():
         shown = [
             replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows
         ]
-        made += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
-    return made
+        lines += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
+    return lines
 
 
 def _set(rows: Sequence[TableRow], metric: Metric, name: str) -> list[tuple[TableCell, ...]]:
-    made: list[tuple[TableCell, ...]] = []
+    lines: list[tuple[TableCell, ...]] = []
     for row in rows:
         theirs = row.paper
         if theirs is not None:
             apart = signed(theirs.difference, metric.digits) if theirs.difference is not None else _OTHER
-            made.append(
+            lines.append(
                 (
-                    TableCell("" if made else name),
+                    TableCell("" if lines else name),
                     TableCell(row.label),
                     TableCell(tables.mean(row.statistic, metric), row.best, tables.seeds(row)),
                     TableCell(f"{fixed(theirs.mean, metric.digits)} ± {fixed(theirs.std, metric.digits)}"),
@@ -90,4 +90,4 @@ def _set(rows: Sequence[TableRow], metric: Metric, name: str) -> list[tuple[Tabl
                     TableCell(fixed(theirs.epoch, 1)),
                 )
             )
-    return made
+    return lines

@@ -204,3 +204,13 @@ def test_a_classifier_with_rotary_positions_gets_a_note_on_larger_rows() -> None
     assert not _notes_on_size(0.4, task="translation")
     assert not _notes_on_size(0.4, model="t5")
     assert not _notes_on_size(0.4, recipe="xavier")
+
+
+@pytest.mark.parametrize("task", ["language_model", "masked_language_model"])
+@pytest.mark.parametrize("model", ["gpt2", "llama", "bert", "tutorial"])
+def test_a_language_model_gets_the_general_advice_and_is_told_that_no_run_has_tested_it(task: str, model: str) -> None:
+    rows = vectors(0.37, 300, rows=3000)
+    told, untold = (diagnose(rows, host=model, task=one).verdict for one in (task, None))
+    assert (told.case, told.recipe, told.rate) == (untold.case, untold.recipe, untold.rate)
+    kinds = [[one.kind for one in verdict.findings] for verdict in (told, untold)]
+    assert kinds[0] == [*kinds[1], "untested_language_model"]

@@ -87,6 +87,11 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
         "This model does not add positions to its rows (rotary), so the rows cannot absorb them. Their scale still matters: "
         "σ is 0.4, which is 20 times the 0.02 of llama's own initialization.",
     ),
+    "untested_language_model": (
+        {},
+        "No run has tested this advice on a language model yet. It comes from translation, classification and the model's "
+        "own initialization. Compare it with the model's own rows: `embinit run` trains language models.",
+    ),
     "larger_rotary_rows": (
         {
             "mnli": {"std": "1/√D", "gain": 2.2, "low": 1.5, "high": 2.9},

@@ -34,8 +34,8 @@ def rows_of(layer: Any) -> np.ndarray:
     return layer.weight.detach().numpy().copy()  # type: ignore[no-any-return]
 
 
-def difference(model: Any, contexts: Sequence[PairedSentence], match: Any, rows_before: int) -> float:
-    objective = Objective(model, match, rows_before)
+def difference(model: Any, contexts: Sequence[PairedSentence], match: Any, old_rows: Any) -> float:
+    objective = Objective(model, match, torch.from_numpy(old_rows))
     with torch.no_grad():
         return float(objective.loss(contexts, objective.targets(contexts)))
 
@@ -50,7 +50,7 @@ def test_fitted_rows_bring_the_model_nearer_to_what_it_read_before(family: str, 
         text = TEXT if method == "distill" else None
         extension = embinit.extend(model, tokenizer, NEW, method=method, text=text, distillation=settings)
         contexts = pair(tokenizer, extension.tokenizer, TEXT)
-        differences[method] = difference(model, contexts, match, len(old))
+        differences[method] = difference(model, contexts, match, old)
         assert (rows_of(model.get_input_embeddings())[: len(old)] == old).all()
         assert not model.training and all(parameter.requires_grad for parameter in model.parameters())
     assert differences["distill"] < 0.97 * differences["pieces"]

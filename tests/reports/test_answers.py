@@ -10,8 +10,8 @@ from embinit.experiments.experiment import Baseline, Block
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.chance import nothing_learned
 from embinit.reports.analysis.samples import SplitTexts
-from embinit.reports.metrics import metric
 from embinit.reports.model import Summary
+from embinit.reports.scores import ScoreName
 from embinit.reports.summarize import summarize
 from embinit.reports.verdicts import (
     InBlock,
@@ -24,6 +24,7 @@ from embinit.reports.verdicts import (
     StartTally,
     UseStart,
 )
+from embinit.statistics import cell
 from tests.reports import made
 from tests.reports.test_summarize import at, report
 
@@ -178,9 +179,16 @@ def test_without_matthews_the_largest_class_is_chance(accuracy: float, learned: 
 
 def test_two_seeds_with_a_wide_interval_may_still_have_learned() -> None:
     """The σ of all starts decides: with two seeds a start's own t interval would reach zero."""
-    block, found = classified(0.8, 0.03, seeds=2)
-    rows = report(block, results=found).parts[0].rows
-    assert nothing_learned(rows, metric("accuracy", block.split)) is None
+    block, found = classified(0.8, 0.2, seeds=2)
+    (part,) = report(block, results=found).parts
+    wide = {("xavier", 0): 0.3, ("xavier", 1): 0.2, ("pretrained", 0): 0.3, ("pretrained", 1): 0.25}
+    correlations = {
+        label: cell([value for (name, _), value in wide.items() if name == label]) for label in ("xavier", "pretrained")
+    }
+    name = ScoreName(block.split, "matthews")
+    rows = [replace(row, others={name: correlations[row.label]}) for row in part.rows]
+    assert all(one.low is not None and one.low < 0 for one in correlations.values())
+    assert nothing_learned(rows, part.metric) is None
 
 
 def test_blocks_in_which_nothing_was_learned_come_first() -> None:
@@ -192,4 +200,14 @@ def test_blocks_in_which_nothing_was_learned_come_first() -> None:
     assert (first.block, type(first.verdict)) == ("SST-2", NothingLearned)
     assert any(isinstance(one, StartTallies) for one in summary.answer.verdicts)
     only = report(block, replace(block, name="again"), results=found).answer.verdicts
-    assert [type(one.verdict) for one in only if isinstance(one, InBlock)] == [NothingLearned] * 2
+    assert [type(one.verdict) if isinstance(one, InBlock) else one for one in only] == [NothingLearned] * 2
+
+
+def test_a_start_with_runs_without_a_score_is_better_in_no_tally() -> None:
+    one, two = made.block(seeds=range(6)), made.block("SST-2", task="sst2", seeds=range(6))
+    found = made.results(one, two)
+    lost = next(run.spec for run in one.runs if run.axes == (("recipe", "pretrained_xavier"),))
+    found[lost.key] = made.result(lost, 0.0, diverged=True)
+    tallies = verdict(report(one, two, results=found))
+    assert isinstance(tallies, StartTallies)
+    assert StartTally("pretrained_xavier", 1, 0, 2) in tallies.tallies

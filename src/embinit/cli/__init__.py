@@ -16,6 +16,7 @@ from embinit.cli import (
     apply,
     clean,
     collect,
+    convert,
     demo,
     execute,
     extend,
@@ -23,6 +24,7 @@ from embinit.cli import (
     glove,
     inspect,
     make,
+    new,
     prepare,
     recipes,
     report,
@@ -100,8 +102,8 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for module in (
-    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, run, status, report, clean, execute, collect,
-    schema, demo,
+    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, new, run, status, report, convert, clean,
+    execute, collect, schema, demo,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     add = app.command(name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))

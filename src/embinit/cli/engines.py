@@ -36,6 +36,7 @@ def run_on_ray(
     workers: int | None,
     address: str | None,
     curves: Watch | None,
+    keep_weights: bool = False,
 ) -> ExecutionSummary:
     """Execute the jobs on a Ray cluster with a progress display; Ctrl-C keeps finished runs."""
     from embinit.cli.progress import Progress
@@ -48,5 +49,6 @@ def run_on_ray(
         watch = progress if curves is None else Watches([progress, curves])
         with Interruption(lambda _: progress.said(text)) as stopping:
             return execute_on_ray(
-                jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch, stopping=stopping
+                jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch,
+                stopping=stopping, keep_weights=keep_weights,
             )  # fmt: skip

@@ -30,6 +30,7 @@ def command(
     device: planning.Device = "auto",
     members: planning.Members = None,
     workers: planning.Workers = None,
+    keep_weights: planning.KeepWeights = False,
     json: shared.Json = False,
 ) -> None:
     """Make the runs of a planned folder; what is there already is skipped, what was stopped goes on.
@@ -39,12 +40,18 @@ def command(
 
     embinit execute plan/jobs.json --out plan/runs
     """
-    summary = executed(jobs, out, device, members, workers)
+    summary = executed(jobs, out, device, members, workers, keep_weights=keep_weights)
     report(summary, out, json, f"embinit execute {jobs} --out {out}")
 
 
 def executed(
-    jobs: Path, out: Path, device: str, members: int | None, workers: int | None, also: Watch | None = None
+    jobs: Path,
+    out: Path,
+    device: str,
+    members: int | None,
+    workers: int | None,
+    also: Watch | None = None,
+    keep_weights: bool = False,
 ) -> ExecutionSummary:
     """Execute the jobs with a progress display; Ctrl-C stops after the step. `also` is a further observer."""
     from embinit.cli.progress import Progress
@@ -54,7 +61,10 @@ def executed(
 
     with Progress() as progress, Interruption(progress.said) as stopping:
         watch = progress if also is None else Watches([progress, also])
-        return execute(jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping)
+        return execute(
+            jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping,
+            keep_weights=keep_weights,
+        )  # fmt: skip
 
 
 def report(summary: ExecutionSummary, out: Path, json: bool, again: str) -> None:

@@ -10,9 +10,9 @@ from typer.core import TyperCommand, TyperGroup
 #: The panels of `embinit --help` and their commands. A command that is not listed here goes into the last panel.
 _PANELS = {
     "Check vectors and use them": ("inspect", "make", "apply", "extend"),
-    "Compare starts on your task": ("new", "run", "report"),
+    "Compare starts on your task": ("new", "run", "report", "convert"),
     "Find, train and explore vectors": ("fetch", "glove", "recipes", "analogy", "demo"),
-    "Manage data and runs": ("prepare", "status", "collect", "execute", "clean"),
+    "Manage data and runs": ("prepare", "status", "collect", "execute", "clean", "schema"),
 }
 _ORDER = [name for names in _PANELS.values() for name in names]
 _PLACEHOLDERS: dict[Any, str] = {int: "N", float: "X"}

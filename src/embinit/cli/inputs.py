@@ -90,6 +90,10 @@ Workers = Annotated[
         show_default=False,
     ),
 ]
+KeepWeights = Annotated[
+    bool,
+    typer.Option("--keep-weights", help="Keep the weights of each run's best epoch in its folder (embinit convert)."),
+]
 
 RUNS = Path("runs")
 
@@ -113,7 +117,11 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
 
     from embinit.errors import closest
     from embinit.experiments.definition.reader import read_draft
+    from embinit.experiments.inputs.lookup import nearest
 
+    for file in files:
+        if not file.exists():
+            raise EmbinitError(f"cannot read {file}: there is no such file{nearest([file])}")
     drafts = [read_draft(file) for file in files]
     if not blocks:
         return drafts

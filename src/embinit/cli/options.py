@@ -102,8 +102,9 @@ Task = Annotated[
     typer.Option(
         "--task",
         metavar="KIND",
-        help="The task of the model: translation (the default) or classification. The advice depends on it if the "
-        "positions are sinusoidal.",
+        help="The task of the model: translation (the default), classification, language_model or "
+        "masked_language_model. The advice depends on it if the positions are sinusoidal. On language models, no run has "
+        "tested it yet.",
         show_default=False,
     ),
 ]

@@ -39,17 +39,30 @@ def command(
         str | None,
         typer.Option("--pair", metavar="SRC-TGT", help="Languages of a translation: de-en, en-de, cs-en ..."),
     ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            metavar="KIND",
+            help="With files: language_model or masked_language_model, for running text. With a known text: "
+            "masked_language_model adds <mask>.",
+        ),
+    ] = None,
     tokenizer: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--tokenizer",
             metavar="NAME",
-            help="spacy (rules of each language), whitespace, or a tokenizer's path or hub id.",
+            help="spacy (rules of each language), whitespace, characters, bytes, or a tokenizer's path or hub id; spacy "
+            "by default, and whitespace for wikitext2.",
+            show_default=False,
         ),
-    ] = "spacy",
+    ] = None,
     lower: Annotated[
         bool | None,
-        typer.Option("--lower/--no-lower", help="Lower-case first; by default words are, and sub-words are not."),
+        typer.Option(
+            "--lower/--no-lower", help="Lower-case first; by default words are, unless the text is running text."
+        ),
     ] = None,
     min_count: Annotated[
         int | None,
@@ -65,6 +78,15 @@ def command(
         int | None,
         typer.Option(
             "--longest", min=1, metavar="N", help="Cut sentences after so many tokens; what is cut is counted."
+        ),
+    ] = None,
+    boundary: Annotated[
+        str | None,
+        typer.Option(
+            "--boundary",
+            metavar="line|blank",
+            help="Running text: <eos> ends every line (line, the default), or every document, at blank lines (blank).",
+            show_default=False,
         ),
     ] = None,
     seed: shared.Seed = 0,
@@ -90,8 +112,9 @@ def command(
         raise EmbinitError("--size and --seed go with captions")
     if name.startswith("captions") and data is not None:
         raise EmbinitError(f"{name} is generated and takes no --data")
-    corpus = _corpus(name, data, pair, seed, size)
-    settings = replace(_settings(corpus, name, tokenizer, lower, min_count), rows=rows, longest=longest)
+    corpus = _corpus(name, data, pair, seed, size, task)
+    settings = _settings(corpus, name, tokenizer, lower, min_count, boundary)
+    settings = replace(settings, rows=rows, longest=longest)
     prepared, new = _prepare(corpus, settings, out)
     if json:
         print_json({"path": str(prepared.path), "new": new, **prepared.manifest})
@@ -101,12 +124,16 @@ def command(
 
 def _list(json: bool) -> None:
     from embinit.cli.console import console, print_json, table
-    from embinit.corpora.tasks import tasks
+    from embinit.corpora.tasks import data_sets
 
-    about = {name: data.about for name, data in tasks().items()}
+    about = {name: data.about for name, data in data_sets().items()}
     about["captions"] = "generated picture captions, German and English: no data and no network"
     about["captions-labelled"] = "generated English captions with a label"
-    about["files"] = "your own: train.de + train.en, train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl"
+    about["captions-text"] = "generated English captions as running text, for language models"
+    about["files"] = (
+        "your own: train.de + train.en, train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl; with --task "
+        "language_model, a text file or train.txt"
+    )
     if json:
         print_json(about)
         return
@@ -116,44 +143,73 @@ def _list(json: bool) -> None:
     console().print(made)
 
 
-def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int) -> Corpus:
+def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int, task: str | None) -> Corpus:
+    """Return a corpus, as the kind of task that was asked for."""
+    from dataclasses import replace
+
+    from embinit.errors import EmbinitError
+    from embinit.types import TEXT_TASKS, task_kind
+
+    kind = None if task is None else task_kind(task)
+    text = kind in TEXT_TASKS
+    corpus = _read(name, data, pair, seed, size, text)
+    if kind is None or kind == corpus.task:
+        return corpus
+    if not text or corpus.task not in TEXT_TASKS:
+        raise EmbinitError(f"{name} is known to be a {corpus.task}; leave --task out")
+    return replace(corpus, task=kind)
+
+
+def _read(name: str, data: str | None, pair: str | None, seed: int, size: int, text: bool) -> Corpus:
     from embinit import hub
     from embinit.cli.console import working
     from embinit.corpora import generated
-    from embinit.corpora.tasks import read_corpus, read_hub, tasks
+    from embinit.corpora.running_text import read_text
+    from embinit.corpora.tasks import data_sets, read_corpus, read_hub
     from embinit.corpora.user import read_files
     from embinit.corpora.user_files import named_paths
     from embinit.errors import EmbinitError, closest
 
-    if name == "captions-labelled" and pair is not None:
-        raise EmbinitError("captions-labelled is no translation, so it has no pair")
+    if name in ("captions-labelled", "captions-text") and pair is not None:
+        raise EmbinitError(f"{name} is no translation, so it has no pair")
+    if name == "captions-text":
+        with working("generating captions"):
+            return generated.caption_text(size, seed)
     if name in ("captions", "captions-labelled"):
         with working("generating captions"):
             return (
                 generated.captions(size, seed, pair) if name == "captions" else generated.labelled_captions(size, seed)
             )
-    if name != "files" and name not in tasks():
-        known = [*tasks(), "captions", "captions-labelled", "files"]
+    if name != "files" and name not in data_sets():
+        known = [*data_sets(), "captions", "captions-labelled", "captions-text", "files"]
         raise EmbinitError(f"unknown data set {name!r}{closest(name, known)}")
     if data is None:
         raise EmbinitError(f"{name} needs --data DIR{'' if name == 'files' else ' (or --data hub)'}")
     with working(f"reading {name}"):
+        if name == "files" and text:
+            return read_text(Path(data))
         if name == "files":
             return read_files(named_paths(data), pair)
-        if data == "hub" or (data == tasks()[name].hub.get("id") and not Path(data).exists()):
+        if data == "hub" or (data == data_sets()[name].hub.get("id") and not Path(data).exists()):
             return read_hub(name, hub.download, pair)
         return read_corpus(name, Path(data), pair)
 
 
-def _settings(corpus: Corpus, name: str, tokenizer: str, lower: bool | None, min_count: int | None) -> Settings:
-    from embinit.corpora.tasks import tasks
+def _settings(
+    corpus: Corpus, name: str, tokenizer: str | None, lower: bool | None, min_count: int | None, boundary: str | None
+) -> Settings:
+    from embinit.corpora.tasks import data_sets
     from embinit.prepared.prepare import Settings
+    from embinit.types import TEXT_TASKS
 
+    known = data_sets().get(name)
+    tokenizer = tokenizer or (known.tokenizer if known is not None else "spacy")
     words = tokenizer in ("spacy", "whitespace") or tokenizer.startswith("spacy:")
     languages = corpus.languages
     specs = tuple(f"spacy:{language}" if tokenizer == "spacy" else tokenizer for language in languages)
-    least = min_count or (tasks()[name].min_count if name in tasks() else 2)
-    return Settings(corpus.name, specs, words if lower is None else lower, least, languages)
+    least = min_count or (known.min_count if known is not None else 2)
+    lower = words and corpus.task not in TEXT_TASKS if lower is None else lower
+    return Settings(corpus.name, specs, lower, least, languages, boundary=boundary)  # type: ignore[arg-type]
 
 
 def _prepare(corpus: Corpus, settings: Settings, out: Path) -> tuple[Prepared, bool]:

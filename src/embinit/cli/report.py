@@ -284,15 +284,15 @@ def _text(summary: Summary, form: str) -> str:
     return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _fitting(found: Table, width: int) -> list[int]:
+def _fitting(content: Table, width: int) -> list[int]:
     """Return the places of the columns that fit side by side; the least telling are left to the files."""
     widths = [
-        max(map(len, (name, *(str(row[place]) for row in found.rows)))) for place, name in enumerate(found.header)
+        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
     ]
     shown = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in shown if found.header[place] == name]
+    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
     for place in [*spare, *reversed(shown[2:])]:
-        if sum(widths[one] + 2 for one in shown) > width and place in shown:
+        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
             shown.remove(place)
     return shown
 
@@ -309,15 +309,15 @@ def _print(summary: Summary, screen: Console) -> None:
         if part.missing:
             screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
             continue
-        found = tables.block_table(part)
-        shown = _fitting(found, screen.width)
-        made = table(*(found.header[place] for place in shown))
-        for row in found.rows:
+        content = tables.block_table(part)
+        shown = _fitting(content, screen.width)
+        printed = table(*(content.header[place] for place in shown))
+        for row in content.rows:
             cells = [row[place] for place in shown]
             if any(map(str, cells)):  # a further baseline's line has nothing where the differences did not fit
-                made.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
-        screen.print(Text(f"{part.name} ({found.caption})", style="dim"))
-        screen.print(made)
+                printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
+        screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
+        screen.print(printed)
         for name, about in part.sources:
             screen.print(Text(f"{name}: {about}", style="dim"))
         if part.answer != summary.answer:

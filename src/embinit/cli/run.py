@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,6 +95,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    keep_weights: planning.KeepWeights = False,
     runs: planning.Runs = planning.RUNS,
     work: planning.Work = None,
     data: planning.Data = None,
@@ -148,17 +151,48 @@ def command(
     # Runs of the user's own files may be finished under another key; the executor knows runs by their own keys alone.
     executable = [spec for spec in specs if spec in todo or is_done(runs / spec.key)]
     jobs = write_plan(resolved, executable, where.work, where.work)
-    with _curves(tensorboard, resolved, runs) as curves:
+    if keep_weights:
+        _say_without_weights([runs / spec.key for spec in specs])
+    again = f"embinit {shlex.join(sys.argv[1:])}"
+    with _continuable(again), _curves(tensorboard, resolved, runs) as curves:
         if engine == "ray":
-            summary = run_on_ray(jobs, runs, device, members, workers, address, curves)
+            summary = run_on_ray(jobs, runs, device, members, workers, address, curves, keep_weights)
         else:
-            summary = executed(jobs, runs, device, members, workers, curves)
+            summary = executed(jobs, runs, device, members, workers, curves, keep_weights)
     summary.already += len(specs) - len(executable)
     if not json:
         _results(resolved, runs)
         _say_next(files, epochs, tensorboard, runs)
-    report(summary, runs, json, f"embinit {shlex.join(sys.argv[1:])}")
+    report(summary, runs, json, again)
     _end_with_damaged(resolved)
+
+
+@contextmanager
+def _continuable(again: str) -> Iterator[None]:
+    """Print the command that continues from the last checkpoint if a second Ctrl-C stops training at once."""
+    from embinit.cli.console import console
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        console(err=True).print(
+            f"stopped at once; to go on from the last checkpoint: {again}", markup=False, soft_wrap=True
+        )
+        raise typer.Exit(130) from None
+
+
+def _say_without_weights(folders: list[Path]) -> None:
+    """Say which runs will not get weights, because they are finished already."""
+    from embinit.cli.console import console
+    from embinit.experiments.runs.store import is_done
+    from embinit.experiments.runs.weights import NAME
+    from embinit.format import plural
+
+    lacking = [folder for folder in folders if is_done(folder) and not (folder / NAME).is_file()]
+    if lacking:
+        text = f"{plural(len(lacking), 'run')} finished without weights: remove {lacking[0]}"
+        text += " and the others to train them again" if len(lacking) > 1 else " to train it again"
+        console(err=True).print(text, markup=False, soft_wrap=True)
 
 
 def _curves(folder: Path | None, resolved: Resolved, runs: Path) -> AbstractContextManager[Watch | None]:

@@ -22,13 +22,14 @@ def command(
     """Show which runs of experiments are finished, which are in training and where, and which failed and why.
 
     Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings.
-    Stale runs are finished runs that one of the files planned once and does not plan any more.
+    Stale runs are finished runs that one of the files planned once and does not plan any more, and runs of a quick look
+    (`embinit run --epochs`).
 
     embinit status experiments/demo.toml
     """
     from embinit.cli.console import console, print_json
     from embinit.cli.listing import lines_table, not_run
-    from embinit.experiments.runs.registry import stale, unnamed
+    from embinit.experiments.runs.registry import unplanned
     from embinit.experiments.status import lines_of, state_of
     from embinit.format import plural
 
@@ -38,8 +39,8 @@ def command(
     blocks = [block for experiment in plans.values() for block in experiment.blocks if not block.missing]
     planned = {run.spec.key for block in blocks for run in block.runs}
     done = {key for line in lines for key in line.done}
-    old = stale(plans, runs)
-    others = _others([path for path in unnamed(plans, runs) if path not in old], runs)
+    old, other = unplanned(plans, runs)
+    others = _others(other, runs)
     if json:
         print_json(
             {
@@ -75,7 +76,10 @@ def command(
             soft_wrap=True,
         )
     if old:
-        text = f"stale: {plural(len(old), 'run')} that these files do not plan any more; `embinit clean` removes them"
+        text = (
+            f"stale: {plural(len(old), 'run')} of a quick look, or that these files planned before; "
+            "`embinit clean` removes them"
+        )
         screen.print(text, markup=False, soft_wrap=True)
     for name, count in others.items():
         screen.print(f"also in {runs}: {plural(count, 'run')} of {name or 'no known experiment'}", markup=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from embinit.corpora.examples import Corpus, Reading, Split, split_of
 from embinit.corpora.tables import ENDINGS, Row, existing, field_of, has_column, lines
 from embinit.errors import EmbinitError, Unavailable
+from embinit.format import plural
 
 _SPLITS = {"train": ("train",), "valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
 _ENDINGS = (".txt", ".tokens", ".text", "")
@@ -66,8 +67,9 @@ def in_order(text: Split, name: str) -> dict[str, Split]:
     }
     empty = [split for split, part in splits.items() if is_empty(part)]
     if empty:
+        lines_text = plural(len(rows), "line")
         raise EmbinitError(
-            f"{name} is too short to be split: it has {len(rows):,} lines, and nothing would be left for {empty[0]}; "
+            f"{name} is too short to be split: it has {lines_text}, and nothing would be left for {empty[0]}; "
             "give more text, or the files train.txt, valid.txt and test.txt"
         )
     return splits
@@ -109,7 +111,8 @@ def read_text(path: Path) -> Corpus:
         splits[split] = text_split(text_lines(paths, reading), reading)
         if is_empty(splits[split]):
             why = f" ({reading.examples[0]})" if reading.examples else ""
-            raise EmbinitError(f"{split}: no text in {', '.join(file.name for file in paths)}{why}")
+            where = "" if split == "all" else f"{split}: "
+            raise EmbinitError(f"{where}no text in {', '.join(file.name for file in paths)}{why}")
     if "all" in splits:
         splits = in_order(splits["all"], path.name)
     return Corpus("text", "language_model", splits, languages=("xx",))

@@ -19,7 +19,7 @@ from embinit.recipes.names import named_recipes
 from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, xavier_std
+from embinit.types import TEXT_TASKS, Aligned, Host, Matrix, xavier_std
 
 #: The thresholds of the verdict: table -> name -> number, as in `verdict.toml`.
 Thresholds = Mapping[str, Mapping[str, float]]
@@ -156,6 +156,8 @@ def verdict(basis: Basis, limits: Thresholds | None = None) -> Verdict:
         findings = [*decision.findings, *position_findings(basis.host)]
         findings += rounding_findings(basis.absorbed, basis.host, limits["rounding"])
     findings += row_findings(basis, limits["rows"])
+    if basis.task in TEXT_TASKS:
+        findings.append(Finding("note", "task", "untested_language_model"))
     return Verdict(
         decision.case, decision.recipe, tuple(findings), rate, at_full_rate, decision.target, host=basis.host
     )

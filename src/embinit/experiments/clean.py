@@ -9,7 +9,7 @@ from pathlib import Path
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.locks import holder
 from embinit.experiments.experiment import Experiment
-from embinit.experiments.runs.registry import stale, unnamed
+from embinit.experiments.runs.registry import unplanned
 
 
 def removable(plans: Mapping[Path, Experiment], runs: Path, others: bool = False) -> dict[str, list[Path]]:
@@ -26,10 +26,10 @@ def removable(plans: Mapping[Path, Experiment], runs: Path, others: bool = False
     """
     idle = [path for path in sorted(runs.glob(".checkpoints/*")) if path.is_dir() and holder(path / "lock") is None]
     busy = any(holder(path / "lock") is not None for path in runs.glob(".checkpoints/*"))
-    old = stale(plans, runs)
+    old, other = unplanned(plans, runs)
     return {
         "stale": old,
-        "other": [path for path in unnamed(plans, runs) if path not in old] if others else [],
+        "other": other if others else [],
         "failed": sorted(runs.glob("*.failed.json")),
         "checkpoint": idle,
         # A process at work may be writing one just now.

@@ -49,6 +49,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--members", type=int, default=None, help="train at most so many side by side")
     parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core without a GPU")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints")
+    parser.add_argument("--keep-weights", action="store_true", help="keep the weights of each run's best epoch")
     given = parser.parse_args(words)
     watch = _Lines()
     try:
@@ -62,6 +63,7 @@ def main(words: list[str] | None = None) -> int:
                 every=given.every,
                 watch=watch,
                 stopping=stopping,
+                keep_weights=given.keep_weights,
             )
     except EmbinitError as error:
         print(f"embinit: {error}", file=sys.stderr)

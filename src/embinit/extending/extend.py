@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from embinit.errors import EmbinitError, closest, require
-from embinit.export.resize import TokenLayers, is_tied, renumber, set_token_layers, token_layers
+from embinit.export.resize import TokenLayers, is_tied, set_token_layers, token_layers
 from embinit.extending.advice import advise
 from embinit.extending.auxiliary import auxiliary_of
 from embinit.extending.distillation.contexts import Text, text_lines
@@ -16,7 +16,7 @@ from embinit.extending.distillation.distill import Distillation, distill
 from embinit.extending.methods import METHODS, NewTokens, Pieces, row_method
 from embinit.extending.report import Extension
 from embinit.extending.rows import Filler, measure_layers, token_names, with_rows
-from embinit.extending.swap import replace_tokenizer, setting_ids
+from embinit.extending.swap import check_padding, renumber_settings, replace_tokenizer
 from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, piece_ids
 
 #: The measures of transformers' default are reported for comparison under this name.
@@ -104,6 +104,7 @@ def extend(
     else:
         _check_inputs(method, lines, vectors)
     if new_tokenizer is not None:
+        check_padding(model, tokenizer, new_tokenizer)
         extended = replace_tokenizer(tokenizer, new_tokenizer, rows=len(layers.inputs))
     else:
         extended = add_words(tokenizer, tokens or (), rows=len(layers.inputs), skip_known=skip_known)
@@ -127,14 +128,14 @@ def extend(
                 extended,
                 lines,
                 distillation or Distillation(),
-                rows_before=len(layers.inputs),
+                old_rows=layers.inputs,
                 seed=seed,
             )
         filled = TokenLayers(with_rows(filled.inputs, extended.ids, fitted.rows), filled.outputs)
         details.update(fitted.details)
     set_token_layers(model, filled)
     if extended.kept is not None:
-        renumber(model, setting_ids(tokenizer, extended.tokenizer, extended.kept).get)
+        renumber_settings(model, tokenizer, extended)
     stages[method] = filled
     names = token_names(extended.tokenizer, filler.total)
     return Extension(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embinit.errors import EmbinitError
+from embinit.export.resize import renumber
 from embinit.extending.tokenizers import ExtendedTokenizer, backend, bare, largest_id, piece_ids, reloaded
 from embinit.text.markers import add_marker, inner_pieces, looks_special, scheme_of, strip_marker
 
@@ -72,9 +73,17 @@ def replace_tokenizer(old: Any, new: Any, *, rows: int) -> ExtendedTokenizer:
     if nothing:
         details["no pieces"] = f"{nothing:,} tokens cannot be written with old pieces; their rows are draws"
     return ExtendedTokenizer(
-        new, tuple(text for text, _ in texts.values()), tuple(names[i] for i in texts), tuple(texts), tuple(pieces),
-        (), 0, (), kept, details,
-    )  # fmt: skip
+        tokenizer=new,
+        words=tuple(text if begins else "" for text, begins in texts.values()),
+        stored=tuple(names[token_id] for token_id in texts),
+        ids=tuple(texts),
+        pieces=tuple(pieces),
+        known=(),
+        checked=0,
+        changed=(),
+        kept=kept,
+        details=details,
+    )
 
 
 def _name(tokenizer: Any, token_id: int | None) -> str:
@@ -103,6 +112,26 @@ def setting_ids(old: Any, new: Any, kept: Mapping[int, int]) -> dict[int, int]:
         if own is not None and found:
             ids[own] = found[0]
     return ids
+
+
+def renumber_settings(model: Any, old: Any, extended: ExtendedTokenizer) -> None:
+    """Set `pad_token_id` and similar settings of a model, and the padding row of its embedding, to the new ids."""
+    renumber(model, setting_ids(old, extended.tokenizer, extended.kept or {}).get)
+    layer = model.get_input_embeddings()
+    if layer.padding_idx is not None:
+        layer.padding_idx = model.config.pad_token_id
+
+
+def check_padding(model: Any, old: Any, new: Any) -> None:
+    """Raise EmbinitError if a model counts positions from its padding id, and the new tokenizer has another one."""
+    positions = [module for name, module in model.named_modules() if name.endswith("position_embeddings")]
+    if any(getattr(module, "padding_idx", None) is not None for module in positions):
+        ids = [tokenizer.pad_token_id for tokenizer in (old, new)]
+        if ids[0] != ids[1]:
+            raise EmbinitError(
+                f"{type(model).__name__} counts positions from its padding id {ids[0]}, but the new tokenizer has {ids[1]}; "
+                f"give a tokenizer with the padding id {ids[0]}"
+            )
 
 
 def _old_pieces(old: Any, vocabulary: Mapping[str, int], texts: Sequence[tuple[str, bool]]) -> list[tuple[int, ...]]:

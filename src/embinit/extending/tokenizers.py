@@ -28,6 +28,7 @@ class ExtendedTokenizer:
 
     #: the new tokenizer, a transformers object; the old one is not changed
     tokenizer: Any
+    #: the words; of a new tokenizer, an empty text for a token that cannot begin a word
     words: tuple[str, ...]
     #: the words as the tokenizer stores them: `Ġword`, `▁word`, `word`
     stored: tuple[str, ...]

@@ -17,6 +17,7 @@ import embinit
 from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
+from embinit.prepared.encoding import Encoded, encode
 from embinit.prepared.folder import MASK, VERSION, Prepared, is_intact, open_prepared, write_manifest
 from embinit.seeds import stream
 from embinit.text.tokenizers import Tokenizer, tokenizer
@@ -54,6 +55,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise EmbinitError(f"{name} is {value}; at least 1 is needed")
+        if self.boundary not in (None, "line", "blank"):
+            raise EmbinitError(f"boundary is {self.boundary!r}; line or blank is expected")
 
 
 def prepare(
@@ -110,13 +113,13 @@ def prepare(
 
 
 class _Work:
-    """Tokenizes each text once: keeps the training tokens between counting and writing."""
+    """Tokenizes each text once: keeps the numbers of the training tokens between counting and writing."""
 
     def __init__(self, corpus: Corpus, settings: Settings, tokenize: dict[str, Tokenizer], progress: Progress) -> None:
         self._corpus, self._settings, self._tokenize, self._progress = corpus, settings, tokenize, progress
         self._total = sum(len(rows) * len(rows.texts) for rows in corpus.splits.values())
         self._done = 0
-        self._train: dict[str, list[list[str]]] = {}
+        self._train: dict[str, Encoded] = {}
         #: (split, side) -> the number of sentences that were cut
         self._cut: Counter[tuple[str, str]] = Counter()
 
@@ -148,11 +151,12 @@ class _Work:
 
     def vocabulary(self, side: str) -> Vocabulary:
         """Return special tokens, then the tokens of the training side that are frequent enough, most frequent first."""
-        self._train[side] = list(self._tokens("train", side))
-        counts = Counter(token for tokens in self._train[side] for token in tokens)
+        train = self._train[side] = encode(self._tokens("train", side))
+        occurrences = np.bincount(train.ids, minlength=len(train.numbers)).tolist()
+        counts = {token: occurrences[number] for token, number in train.numbers.items()}
         specials = (*SPECIALS, MASK) if self._corpus.task == "masked_language_model" else SPECIALS
         if self._corpus.task in TEXT_TASKS:
-            counts[_END] = len(self._train[side])  # every line ends with one
+            counts[_END] = len(train.lengths)  # every line ends with one
         seen = {special: counts.pop(special, 0) for special in specials}
         least = self._settings.min_count
         kept = sorted((token for token, count in counts.items() if count >= least), key=lambda t: (-counts[t], t))
@@ -163,13 +167,13 @@ class _Work:
 
     def write(self, folder: Path, split: str, side: str, vocabulary: Vocabulary) -> dict[str, int]:
         """Write one side of a split, and return its counts."""
-        rows = self._train.pop(side) if split == "train" else list(self._tokens(split, side))
-        index = vocabulary.index
-        numbers = [np.array([index.get(token, _UNKNOWN) for token in tokens], dtype=np.int64) for tokens in rows]
-        lengths = np.array([len(row) for row in numbers], dtype=np.int64)
-        ids = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
+        rows = [] if split == "train" else list(self._tokens(split, side))
+        encoded = self._train.pop(side) if split == "train" else encode(rows)
+        lengths, index = encoded.lengths, vocabulary.index
         small = np.uint16 if len(vocabulary) <= 1 << 16 else np.uint32
-        np.save(folder / f"{split}.{side}.ids.npy", ids.astype(small))
+        places = np.array([index.get(token, _UNKNOWN) for token in encoded.numbers], dtype=small)
+        ids = places[encoded.ids]
+        np.save(folder / f"{split}.{side}.ids.npy", ids)
         np.save(folder / f"{split}.{side}.offsets.npy", np.concatenate(([0], np.cumsum(lengths))))
         if side == "target" and split != "train":
             texts = self._corpus.splits[split].texts[1]

@@ -39,7 +39,7 @@ def explanation(summary: Summary) -> list[str]:
             "of the encoder’s matrix. An analogy is right where the nearest row, the three of the question aside, is the "
             "one asked for."
         ]
-    said = [
+    texts = [
         "± is the sample standard deviation over seeds. Intervals are 95 %: from the t distribution below 10 seeds, by "
         "bootstrap from 10. – is a cell without a run; (2/5) means that 2 of 5 seeds are there.",
         f"Differences are paired by seed. p is the paired t test’s, corrected by Holm over all comparisons of this report; "
@@ -50,53 +50,53 @@ def explanation(summary: Summary) -> list[str]:
         "Bold is the highest mean of its setting. Curves show the mean over seeds and a band of one σ to each side.",
     ]
     if any(row.also for part in summary.parts for row in part.rows):
-        said.append(
+        texts.append(
             "Where rows have several baselines, each difference has a line of its own; a baseline without a setting is in "
             "the row’s own. Beside a mean, a mark means that it is better, or worse, than all of its baselines: it is the "
             "weakest of its marks. Of two baselines the one that is named later is compared with the other."
         )
     if any(part.sweep is not None for part in summary.parts):
-        said.append(
+        texts.append(
             "Sweeps have many places with few seeds each. Their bars, what size costs and which places are as good within "
             "noise go by one σ, that within all places of a block."
         )
-    if any(not one.named for one in summary.choices):
-        said.append(
+    if any(not choice.named for choice in summary.choices):
+        texts.append(
             "What is chosen is the start with the highest mean on its own few seeds, baselines aside. It is judged on other "
             "seeds, by differences that Holm corrects among themselves: what else was run there had no part in the choice. "
             "Comparisons on the seeds that only choose are corrected by themselves as well."
         )
-    if any(one.named for one in summary.choices):
-        said.append(
+    if any(choice.named for choice in summary.choices):
+        texts.append(
             "A start that was named beforehand stands in the experiment’s file since before its block was run. Its "
             "differences to all baselines of all such blocks are corrected by Holm among themselves."
         )
     if any(row.paper for part in summary.parts for row in part.rows):
-        said.append(
+        texts.append(
             "Beside the paper’s number, “within noise” means that our 95 % interval reaches the paper’s mean ± its σ, as "
             "printed."
         )
     if any(part.shapes for part in summary.parts):
-        said.append(
+        texts.append(
             "The ratio is σ of the rows as the model adds them, over the root mean square of the positions (0.707): well "
             "above 1 the rows hide the positions, well below 1 the positions hide the rows."
         )
     scores = dict.fromkeys(part.metric.name for part in summary.parts)
-    said += [f"{metrics.metric(name, '').label}: {metrics.about(name)}." for name in scores if metrics.about(name)]
-    return said
+    texts += [f"{metrics.metric(name, '').label}: {metrics.about(name)}." for name in scores if metrics.about(name)]
+    return texts
 
 
 def reproduction(summary: Summary) -> list[tuple[str, str]]:
     """Return what made the numbers: runs, time, devices, versions, commits, how scores were computed."""
     cost = summary.cost
-    found = [("runs", f"{cost.runs:,} of {cost.planned:,}")] if cost.planned else []
-    found += [("time", f"{duration(cost.seconds)} for {plural(cost.runs, 'run')}")] if cost.seconds else []
-    found += [("expected", cost.expected)] if cost.expected else []
-    found += [("device", ", ".join(cost.devices))] if cost.devices else []
-    found += [("versions", ", ".join(f"{name} {version}" for name, version in cost.versions.items()))] * bool(
+    facts = [("runs", f"{cost.runs:,} of {cost.planned:,}")] if cost.planned else []
+    facts += [("time", f"{duration(cost.seconds)} for {plural(cost.runs, 'run')}")] if cost.seconds else []
+    facts += [("expected", cost.expected)] if cost.expected else []
+    facts += [("device", ", ".join(cost.devices))] if cost.devices else []
+    facts += [("versions", ", ".join(f"{name} {version}" for name, version in cost.versions.items()))] * bool(
         cost.versions
     )
-    found += [("commit", ", ".join(cost.commits))] if cost.commits else []
-    found += [("last run finished", cost.finished)] if cost.finished else []
+    facts += [("commit", ", ".join(cost.commits))] if cost.commits else []
+    facts += [("last run finished", cost.finished)] if cost.finished else []
     signatures = {(name, way): None for part in summary.parts for name, way in part.signatures.items()}
-    return found + [(f"signature of {name}", way) for name, way in signatures]
+    return facts + [(f"signature of {name}", way) for name, way in signatures]

@@ -63,7 +63,7 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
         first = {id(done[0]) for runs in grouped(block).values() if (done := finished(runs, results))}
         specs = [_spec(planned, results).as_json() for planned in block.runs]
         base = specs[0] if specs else {}
-        made, rows_begin = [], dict[Axes, int]()
+        lines, rows_begin = [], dict[Axes, int]()
         for number, (planned, spec) in enumerate(zip(block.runs, specs, strict=True)):
             like = rows_begin.setdefault(planned.axes, number)
             line: dict[str, Any] = (
@@ -76,8 +76,8 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
                 # A sweep has a chart of its scores, and none of its matrices.
                 matrices = _without_histograms(result.matrices) if block.sweep else result.matrices
                 line |= _result(result, matrices if id(result) in first else {}, makers, signatures)
-            made.append(line)
-        blocks.append({**_head(block, experiment), "base": base, "runs": made})
+            lines.append(line)
+        blocks.append({**_head(block, experiment), "base": base, "runs": lines})
     head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
     return {
         "embinit results": FORMAT,
@@ -144,10 +144,10 @@ def _rounded(value: Any) -> Any:
 def _changes(base: Any, value: Any, place: str = "") -> dict[str, Any]:
     """Return where a JSON value differs from another, by path; / parts names."""
     if isinstance(base, dict) and isinstance(value, dict) and base.keys() == value.keys():
-        found: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         for key in value:
-            found |= _changes(base[key], value[key], f"{place}/{key}" if place else key)
-        return found
+            changes |= _changes(base[key], value[key], f"{place}/{key}" if place else key)
+        return changes
     return {} if base == value else {place: value}
 
 

@@ -157,7 +157,7 @@ def _compact(content: _File) -> ResultsFile:
         notes=tuple(head["notes"]),
         kind=head["kind"],
         cost=head["cost"],
-        against=tuple(Baseline(one["recipe"], _pairs(one["at"])) for one in head.get("against", [])),
+        against=tuple(Baseline(baseline["recipe"], _pairs(baseline["at"])) for baseline in head.get("against", [])),
     )
     measured = content.get("measured")
     if measured is not None:

@@ -158,13 +158,13 @@ class TableRow:
     @property
     def verdict(self) -> str:
         """Return `better` or `worse` where it is that against every baseline; empty where one says otherwise, or lacks."""
-        found = {one.verdict for one in self.differences}
-        return found.pop() if len(found) == 1 and not self.lacking else ""
+        verdicts = {difference.verdict for difference in self.differences}
+        return verdicts.pop() if len(verdicts) == 1 and not self.lacking else ""
 
     @property
     def mark(self) -> str:
         """Return the mark that it has against every baseline: the shortest."""
-        return min((one.mark for one in self.differences), key=len) if self.verdict else ""
+        return min((difference.mark for difference in self.differences), key=len) if self.verdict else ""
 
 
 @dataclass(frozen=True)

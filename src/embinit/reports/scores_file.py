@@ -62,11 +62,11 @@ class ScoreTable:
 
     def summary(self, file: str, options: Sequence[str] = ()) -> Summary:
         """Return the report. `file` and `options` are those of the command that makes it again."""
-        made = summarize(self.experiment, self.results, shown={}, file=file, metrics=self.metrics)
+        report = summarize(self.experiment, self.results, shown={}, file=file, metrics=self.metrics)
         return replace(
-            made,
-            caveats=(*self.notes, *made.caveats),
-            parts=tuple(replace(part, settings={}) for part in made.parts),
+            report,
+            caveats=(*self.notes, *report.caveats),
+            parts=tuple(replace(part, settings={}) for part in report.parts),
             commands=(report_command(file, options),),
             introduction=_INTRODUCTION,
         )
@@ -234,13 +234,13 @@ def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str
 def _results(block: Block, column: str, members: Sequence[_Run]) -> dict[str, Result]:
     """Return the results of the runs that have a score or diverged, by key."""
     scores = {(run.start, run.seed): run.scores[column] for run in members}
-    made = {}
+    results = {}
     for planned in block.runs:
         value = scores.get((dict(planned.axes)[_START], planned.spec.seed))
         if value is not None:
-            found = {} if math.isnan(value) else {_SPLIT: {_SCORE: value}}
-            made[planned.spec.key] = Result(planned.spec, [], 0, math.isnan(value), found, {}, {}, {}, {})
-    return made
+            scores_of_run = {} if math.isnan(value) else {_SPLIT: {_SCORE: value}}
+            results[planned.spec.key] = Result(planned.spec, [], 0, math.isnan(value), scores_of_run, {}, {}, {}, {})
+    return results
 
 
 def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:

@@ -31,23 +31,25 @@ def difference_text(difference: MeanInterval, metric: Metric) -> str:
 
 def over_baselines(differences: Sequence[Difference], metric: Metric) -> str:
     """Return `+1.2 BLEU [+0.8, +1.6] over xavier and +0.9 BLEU [+0.4, +1.3] over pretrained_xavier`."""
-    return listed([f"{difference_text(one, metric)} over {one.baseline}" for one in differences])
+    return listed([f"{difference_text(difference, metric)} over {difference.baseline}" for difference in differences])
 
 
 def baselines_text(baselines: Sequence[Baseline]) -> str:
     """Return the baselines in words: `xavier`, `both xavier and pretrained_xavier (also with sinusoidal positions)`."""
-    named = [one for one in baselines if one.recipe != SAME]
-    recipes = list(dict.fromkeys(one.recipe for one in named))
+    named = [baseline for baseline in baselines if baseline.recipe != SAME]
+    recipes = list(dict.fromkeys(baseline.recipe for baseline in named))
     text = f"{'both ' if len(recipes) == 2 else 'each of ' if len(recipes) > 2 else ''}{listed(recipes)}"
     pins = _pins(named)
     if pins:
-        text = f"{text} with {pins}" if all(one.at for one in named) else f"{text} (also with {pins})"
-    same = _pins([one for one in baselines if one.recipe == SAME])
+        text = f"{text} with {pins}" if all(baseline.at for baseline in named) else f"{text} (also with {pins})"
+    same = _pins([baseline for baseline in baselines if baseline.recipe == SAME])
     return f"{text} and itself with {same}" if same else text
 
 
 def _pins(baselines: Sequence[Baseline]) -> str:
-    return ", or ".join(dict.fromkeys(metrics.setting(axis, value) for one in baselines for axis, value in one.at))
+    return ", or ".join(
+        dict.fromkeys(metrics.setting(axis, value) for baseline in baselines for axis, value in baseline.at)
+    )
 
 
 @singledispatch
@@ -135,19 +137,21 @@ def _(verdict: kinds.NoneBetter) -> list[str]:
         return [f"Stay with {name}: every other initialization is worse beyond noise.", *_diverged(verdict)]
     first = f"No initialization is better than {name} beyond noise"
     if verdict.worse:
-        worse = [f"{one.start} ({difference_text(one.differences[0], one.metric)})" for one in verdict.worse[:NAMED]]
+        worse = [
+            f"{start.start} ({difference_text(start.differences[0], start.metric)})" for start in verdict.worse[:NAMED]
+        ]
         left = [f"{len(verdict.worse) - NAMED} more"] if len(verdict.worse) > NAMED else []
         first += f", and {listed([*worse, *left])} {'is' if len(verdict.worse) == 1 else 'are'} worse"
-    said = [f"{first}.", *_diverged(verdict)]
+    texts = [f"{first}.", *_diverged(verdict)]
     if verdict.nearest is not None:
         gain = over_baselines(verdict.nearest.differences, verdict.nearest.metric)
-        said.append(f"The nearest is {verdict.nearest.start}: {gain}.")
+        texts.append(f"The nearest is {verdict.nearest.start}: {gain}.")
     if verdict.detectable is not None:
         limit = f"{_two_digits(verdict.detectable)} {verdict.metric.unit}"
-        said.append(f"With {plural(verdict.seeds, 'seed')} a difference under {limit} cannot be seen.")
+        texts.append(f"With {plural(verdict.seeds, 'seed')} a difference under {limit} cannot be seen.")
     if verdict.lacking:
-        said.append(f"Without a run yet: {listed(verdict.lacking)}.")
-    return said
+        texts.append(f"Without a run yet: {listed(verdict.lacking)}.")
+    return texts
 
 
 def _diverged(verdict: kinds.NoneBetter) -> list[str]:
@@ -163,8 +167,8 @@ def _two_digits(value: float) -> str:
 
 @sentences.register
 def _(verdict: kinds.SettingDifferences) -> list[str]:
-    said = [f"{one.start} {over_baselines(one.differences, one.metric)}." for one in verdict.starts]
-    return [*said, f"There are {plural(verdict.more, 'more setting')}."] if verdict.more else said
+    texts = [f"{start.start} {over_baselines(start.differences, start.metric)}." for start in verdict.starts]
+    return [*texts, f"There are {plural(verdict.more, 'more setting')}."] if verdict.more else texts
 
 
 @sentences.register
@@ -172,20 +176,20 @@ def _(verdict: kinds.StartTallies) -> list[str]:
     name, several = baselines_text(verdict.baselines), verdict.unit == "block"
     better = [tally for tally in verdict.tallies if tally.better]
     if several and better:
-        counts = [f"{one.start} in {one.better} of {plural(one.total, 'block')}" for one in better[:NAMED]]
+        counts = [f"{tally.start} in {tally.better} of {plural(tally.total, 'block')}" for tally in better[:NAMED]]
         return [f"Better than {name}: {', '.join(counts)}."]
     if better:
-        return [f"{_tally(one, name, verdict.unit)}." for one in verdict.tallies[:NAMED]]
+        return [f"{_tally(tally, name, verdict.unit)}." for tally in verdict.tallies[:NAMED]]
     where = f"any {verdict.unit}"
     if several:
         where = "the block that was run" if verdict.blocks == 1 else f"any of {verdict.blocks} blocks"
-    said = [f"No initialization is better than {name} beyond noise in {where}."]
+    texts = [f"No initialization is better than {name} beyond noise in {where}."]
     worse = (
         []
         if several
-        else [f"{one.start} is worse in {one.worse} of {one.total}" for one in verdict.tallies if one.worse]
+        else [f"{tally.start} is worse in {tally.worse} of {tally.total}" for tally in verdict.tallies if tally.worse]
     )
-    return [*said, f"{listed(worse)}."] if worse else said
+    return [*texts, f"{listed(worse)}."] if worse else texts
 
 
 def _tally(tally: kinds.StartTally, baseline: str, unit: str) -> str:
@@ -206,15 +210,15 @@ def _tally(tally: kinds.StartTally, baseline: str, unit: str) -> str:
 
 @sentences.register
 def _(verdict: kinds.SweepOptima) -> list[str]:
-    texts = [_optimum(one) for one in verdict.optima]
+    texts = [_optimum(best) for best in verdict.optima]
     texts += [f"and {plural(verdict.more, 'more line')}"] if verdict.more else []
-    noise = "; noise by one σ, pooled over all places" if any(one.low < one.high for one in verdict.optima) else ""
+    noise = "; noise by one σ, pooled over all places" if any(best.low < best.high for best in verdict.optima) else ""
     return [f"Best: {', '.join(texts)}{noise}."]
 
 
-def _optimum(one: kinds.SweepOptimum) -> str:
-    equal = f", {compact(one.low)} to {compact(one.high)} as good within noise" if one.low < one.high else ""
-    return f"{one.line} at {compact(one.x)} ({fixed(one.mean, one.metric.digits)} {one.metric.unit}{equal})"
+def _optimum(best: kinds.SweepOptimum) -> str:
+    equal = f", {compact(best.low)} to {compact(best.high)} as good within noise" if best.low < best.high else ""
+    return f"{best.line} at {compact(best.x)} ({fixed(best.mean, best.metric.digits)} {best.metric.unit}{equal})"
 
 
 @sentences.register
@@ -225,13 +229,13 @@ def _(verdict: kinds.SweepDifference) -> list[str]:
 
 @sentences.register
 def _(verdict: kinds.BestPlaces) -> list[str]:
-    places = {one.x for one in verdict.optima}
+    places = {best.x for best in verdict.optima}
     count = len(verdict.optima)
     if len(places) == 1:
         return [f"Best at {compact(places.pop())} in {'both sweeps' if count == 2 else f'all {count} sweeps'}."]
     texts = [
-        f"{compact(one.x)} in {one.block} ({one.line}, {fixed(one.mean, one.metric.digits)} {one.metric.unit})"
-        for one in verdict.optima[:_BLOCKS]
+        f"{compact(best.x)} in {best.block} ({best.line}, {fixed(best.mean, best.metric.digits)} {best.metric.unit})"
+        for best in verdict.optima[:_BLOCKS]
     ]
     texts += [f"and {plural(count - _BLOCKS, 'more sweep')}"] if count > _BLOCKS else []
     return [f"Best at {', '.join(texts)}."]
@@ -239,9 +243,11 @@ def _(verdict: kinds.BestPlaces) -> list[str]:
 
 @sentences.register
 def _(verdict: kinds.SizeChanges) -> list[str]:
-    changes = [f"{difference_text(one.change, one.metric)} ({one.name})" for one in verdict.changes[:_CHANGES]]
+    changes = [
+        f"{difference_text(change.change, change.metric)} ({change.name})" for change in verdict.changes[:_CHANGES]
+    ]
     span = f"{compact(verdict.low)} to {compact(verdict.high)}"
-    pooled = any(one.change.method == "pooled" for one in verdict.changes)
+    pooled = any(change.change.method == "pooled" for change in verdict.changes)
     note = "; intervals by one σ, pooled over the lines of a block" if pooled else ""
     return [f"Change for {verdict.recipe} from {span}: {listed(changes)}{note}."]
 
@@ -255,13 +261,13 @@ def _(verdict: kinds.JudgedChoices) -> list[str]:
     how = "named beforehand" if choices[0].named else "chosen on other seeds"
     baselines = "these baselines" if verdict.second else baselines_text(verdict.baselines)
     if len(choices) == 1:
-        (one,) = choices
-        gain = over_baselines(one.differences, one.metric)
-        return [f"{one.label}, {how} for {one.block}, {_direction(one)} {baselines}: {gain}."]
+        (choice,) = choices
+        gain = over_baselines(choice.differences, choice.metric)
+        return [f"{choice.label}, {how} for {choice.block}, {_direction(choice)} {baselines}: {gain}."]
     where: dict[str, list[str]] = {}
-    for one in choices:
-        if one.verdict == "better":
-            where.setdefault(one.label, []).append(one.block)
+    for choice in choices:
+        if choice.verdict == "better":
+            where.setdefault(choice.label, []).append(choice.block)
     count = sum(map(len, where.values()))
     named = ", ".join(f"{label} in {listed(blocks)}" for label, blocks in where.items())
     better = f": {named}" if named else ""
@@ -276,7 +282,7 @@ def _direction(choice: Choice) -> str:
 
 @sentences.register
 def _(verdict: kinds.AwaitedChoices) -> list[str]:
-    waiting = [f"{one.label} for {one.block}" for one in verdict.choices]
+    waiting = [f"{choice.label} for {choice.block}" for choice in verdict.choices]
     return [f"Not judged on other seeds yet: {listed(waiting)}."]
 
 

@@ -18,7 +18,7 @@ from embinit.reports.analysis.curves import NUMBER, curves, sweep
 from embinit.reports.analysis.matrices import shapes
 from embinit.reports.analysis.provenance import commands
 from embinit.reports.analysis.published import recipe_of
-from embinit.reports.analysis.rows import Results, finished, grouped, judged, rows
+from embinit.reports.analysis.rows import Results, finished, grouped, rows, with_verdicts
 from embinit.reports.analysis.samples import Texts, examples, no_texts
 from embinit.reports.analysis.selection import choices, with_named
 from embinit.reports.metrics import metric as metric_of
@@ -59,11 +59,13 @@ def summarize(
     asked = experiment
     experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
     scores = [(metrics or {}).get(block.name) or metric_of(block.score, block.split) for block in experiment.blocks]
-    found = [
+    tables_of_rows = [
         rows(block, results, experiment.baselines, metric)
         for block, metric in zip(experiment.blocks, scores, strict=True)
     ]
-    tables = _judged([bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, found, strict=True)))
+    tables = _judged(
+        [bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, tables_of_rows, strict=True))
+    )
     parts = tuple(
         _part(experiment, block, metric, table, results, texts, shown)
         for block, metric, table in zip(experiment.blocks, scores, tables, strict=True)
@@ -102,11 +104,11 @@ def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
 
 def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[TableRow, ...]]]) -> list[tuple[TableRow, ...]]:
     """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
-    made = dict[int, tuple[TableRow, ...]]()
+    rows_by_place = dict[int, tuple[TableRow, ...]]()
     for kind in (False, True):
         places = [place for place, chooses in enumerate(choosing) if chooses == kind]
-        made |= zip(places, judged([tables[place] for place in places]), strict=True)
-    return [made[place] for place in range(len(tables))]
+        rows_by_place |= zip(places, with_verdicts([tables[place] for place in places]), strict=True)
+    return [rows_by_place[place] for place in range(len(tables))]
 
 
 def _part(
@@ -169,13 +171,13 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
             for _, side in planned.spec.sides:
                 name = own if own and own not in named_recipes() and own != side.recipe else side.recipe
                 steps.setdefault(name, {})[side.steps or side.recipe] = None
-    found = {}
+    about = {}
     for name, ways in steps.items():
         if name in named_recipes():
-            found[name] = named_recipes()[name]["about"]
+            about[name] = named_recipes()[name]["about"]
         elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
-            found[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
-    return found
+            about[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
+    return about
 
 
 #: The paper's starts, by the places of their colours; and the places for others, where none of these has them.
@@ -191,7 +193,7 @@ def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
     """
     ordered = sorted(parts, key=lambda part: part.sweep is not None)
     names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)
-    held = {name: _STARTS.index(name) for name in names if name in _STARTS}
-    places = (*_OTHERS, 0) if baseline in held else (0, *_OTHERS)
-    free = (place for place in chain(places, count(len(places))) if place not in held.values())
-    return {name: held[name] if name in held else next(free) for name in names}
+    fixed = {name: _STARTS.index(name) for name in names if name in _STARTS}
+    places = (*_OTHERS, 0) if baseline in fixed else (0, *_OTHERS)
+    free = (place for place in chain(places, count(len(places))) if place not in fixed.values())
+    return {name: fixed[name] if name in fixed else next(free) for name in names}

@@ -78,12 +78,12 @@ def pool_data_sets(sets: Sequence[Sequence[Mapping[int, float]]], level: float =
     parts = [_variance(blocks) for blocks in sets]
     freedoms = [min(len(block) for block in blocks) - 1 for blocks in sets]
     mean = math.fsum(part[0] for part in parts) / len(parts)
-    seeds, blocks = sum(part[2] for part in parts), sum(len(one) for one in sets)
+    seeds, blocks = sum(part[2] for part in parts), sum(len(blocks_of_set) for blocks_of_set in sets)
     if any(part[1] is None for part in parts):
         return _clustered(mean, None, 0.0, level, seeds, blocks)
     variances = [part[1] / len(parts) ** 2 for part in parts if part[1] is not None]
     variance = math.fsum(variances)
-    squares = math.fsum(one**2 / freedom for one, freedom in zip(variances, freedoms, strict=True))
+    squares = math.fsum(blocks_of_set**2 / freedom for blocks_of_set, freedom in zip(variances, freedoms, strict=True))
     freedom = variance**2 / squares if squares > 0 else float(sum(freedoms))
     return _clustered(mean, variance, freedom, level, seeds, blocks)
 

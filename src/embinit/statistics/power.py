@@ -47,7 +47,7 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
 
     "Seen" is found by the paired t test at `alpha` with probability `power`, σ being that of the differences.
     """
-    n, found = comparison.n, abs(comparison.mean)
+    n, size = comparison.n, abs(comparison.mean)
     if comparison.t_p is None or comparison.std is None:
         if n == 1:
             return "one seed shows no spread: no difference can be told from chance"
@@ -58,11 +58,11 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
             "" if comparison.can_show(alpha) else f", by the t test: the permutation test needs {_least(alpha)} seeds"
         )
         return f"with {n} seeds a difference of {smallest} or more is seen {100 * power:.0f} % of the time{alone}"
-    if not found:
+    if not size:
         return f"with {n} seeds a difference under {smallest} cannot be seen; none was found"
-    needed = seeds_needed(comparison.std, found, alpha, power)
+    needed = seeds_needed(comparison.std, size, alpha, power)
     more = f"{needed} would do" if needed <= _NAMED else f"more than {_NAMED:,} would be needed"
-    return f"with {n} seeds a difference under {smallest} cannot be seen; {more} for the {_short(found)} found"
+    return f"with {n} seeds a difference under {smallest} cannot be seen; {more} for the {_short(size)} found"
 
 
 def floor_note(comparison: Comparison, alpha: float = 0.05) -> str:

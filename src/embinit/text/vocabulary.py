@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,11 @@ def read_lines(paths: Sequence[Path]) -> Iterator[str]:
         if path.is_dir():
             raise EmbinitError(f"{path} is a folder; give the text files in it")
         if not path.is_file():
-            raise EmbinitError(f"no such text file: {path}")
+            beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = get_close_matches(path.name, beside, n=1)
+            raise EmbinitError(
+                f"no such text file: {path}" + (f"; did you mean {path.with_name(near[0])}?" if near else "")
+            )
         with open_unpacked(path) as stream:
             for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
                 if len(line) > LONGEST_LINE:

@@ -168,11 +168,12 @@ class TaskSettings:
     size: AtLeastOne | None = None
     #: test splits of other data sets that are scored as well: `iwslt2017:test`
     also: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_split)], ...] = ()
-    #: folder below the folder of data, absolute, or `hub`; by default the data set's name
+    #: folder, table, or two text files with a comma, beside the TOML or below the folder of data; `hub`; by default the data
+    #: set's folder
     path: StrictStr | None = None
     #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
     kind: TaskKind | None = None
-    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    #: running text: `line` ends every line with `<eos>`, `blank` joins the lines of a document
     boundary: Literal["line", "blank"] | None = None
     #: a file that the folder must hold (`train.tsv`, also compressed; * stands for any text)
     needs: StrictStr | None = None

@@ -30,11 +30,13 @@ def execute(
     watch: Watch | None = None,
     stopping: Callable[[], bool] = lambda: False,
     every: float = 60.0,
+    keep_weights: bool = False,
 ) -> ExecutionSummary:
     """Return what became of the jobs of a file; every finished run is a folder below `out`.
 
     `members` is the most that train side by side (by default as many as fit), `workers` the processes (by default one a
-    core without a GPU, and one with it), `every` the seconds between checkpoints.
+    core without a GPU, and one with it), `every` the seconds between checkpoints. With `keep_weights`, a run's folder also
+    gets the weights of its best epoch.
     """
     plan = read_jobs(jobs)
     _check_libraries(plan)
@@ -42,7 +44,8 @@ def execute(
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
     listening = watch or Watch()
-    work = Work(out, chosen, every, commit_of() or _planned(plan), listening, stopping)
+    commit = commit_of() or _planned(plan)
+    work = Work(out, chosen, every, commit, listening, stopping, keep_weights=keep_weights)
     work.summary.already = sum(is_done(out / key) for key in {job.key for job in plan.jobs})
     listening.planned(groups, work.summary.already)
     if count > 1 and len(groups) > 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
-from embinit.experiments.execution.members import answered, read_text, train_members, translated
+from embinit.experiments.execution.members import answered, read_text, train_members, translated, weights_of
 from embinit.experiments.execution.provenance import device_name, versions
 from embinit.experiments.execution.scoring import Scores, score_labels, score_text, score_translations, scored_splits
 from embinit.experiments.execution.starts import start_of
@@ -29,6 +29,7 @@ def results_of_group(
     every: float,
     stopping: Callable[[], bool],
     commit: str,
+    keep_weights: bool = False,
 ) -> list[Result]:
     """Return what comes out of each job of a group."""
     start = time.perf_counter()
@@ -57,8 +58,9 @@ def results_of_group(
             outputs=own.outputs,
             run=run,
             lengths=own.lengths,
+            weights=weights_of(outcome, place, prepared, spec) if keep_weights and trained.best_epoch else None,
         )
-        for spec, trained, own, begun in zip(specs, outcome.members, scores, starts, strict=True)
+        for place, (spec, trained, own, begun) in enumerate(zip(specs, outcome.members, scores, starts, strict=True))
     ]
 
 

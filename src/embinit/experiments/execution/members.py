@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.experiments.execution.starts import Start
+from embinit.experiments.runs.weights import KeptWeights, WeightFacts
 from embinit.experiments.spec import Spec
 from embinit.models.architecture import Architecture
 from embinit.prepared.folder import Prepared
@@ -79,6 +81,20 @@ def discard_checkpoint(folder: Path) -> bool:
     from embinit.training.checkpoint import discard
 
     return discard(folder)
+
+
+def weights_of(outcome: Any, place: int, prepared: Prepared, spec: Spec) -> KeptWeights:
+    """Return a member's weights, and what is needed to use them without its run folder and its prepared task."""
+    settings = prepared.manifest["settings"]
+    tensors = {name: weight[place].detach().cpu().numpy() for name, weight in outcome.stack.weights.items()}
+    facts: WeightFacts = {
+        "architecture": asdict(outcome.stack.architecture),
+        "vocabularies": {side: list(prepared.vocabularies[side].tokens) for side in prepared.sides},
+        "tokenizers": dict(zip(prepared.sides, settings["tokenizers"], strict=True)),
+        "lower": bool(settings["lower"]),
+        "key": spec.key,
+    }
+    return KeptWeights(tensors, facts)
 
 
 def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[list[str]]]:

@@ -38,6 +38,8 @@ class Work:
     watch: Watch = field(default_factory=Watch)
     stopping: Callable[[], bool] = lambda: False
     summary: ExecutionSummary = field(default_factory=ExecutionSummary)
+    #: whether run folders get the weights of the best epoch
+    keep_weights: bool = False
 
     def run(self, group: Group) -> None:
         """Make a group's runs; where memory is short, its halves'."""
@@ -67,7 +69,14 @@ class Work:
 
         try:
             results = results_of_group(
-                group, self.device, progress, folder / "state", self.every, self.stopping, self.commit
+                group,
+                self.device,
+                progress,
+                folder / "state",
+                self.every,
+                self.stopping,
+                self.commit,
+                self.keep_weights,
             )
         except stopped():
             self.summary.stopped = True

@@ -16,7 +16,7 @@ from embinit.experiments.inputs.lookup import find, not_found
 from embinit.hub import is_id
 from embinit.sources.catalogue import fetched_path, is_name
 
-_WORDS = re.compile(r"whitespace|spacy(:\w+)?")
+_WORDS = re.compile(r"whitespace|characters|bytes|spacy(:\w+)?")
 _GENERATED = ("captions", "captions-labelled", "captions-text")
 
 

@@ -29,19 +29,19 @@ def find(name: str, folders: Sequence[Path]) -> Path | None:
 def not_found(name: str, folders: Sequence[Path]) -> str:
     """Return the end of a message: every place that was searched, and the nearest existing name."""
     places = candidates(name, folders)
-    return f"searched {listed([str(place) for place in places])}{_nearest(places)}"
+    return f"searched {listed([str(place) for place in places])}{nearest(places)}"
 
 
-def _nearest(places: Sequence[Path]) -> str:
-    """Return a suggestion: the closest name beside one of the places, or else the files of the first folder."""
+def nearest(places: Sequence[Path]) -> str:
+    """Return the end of a message: the closest name beside one of the places, or else the files of the first folder."""
     beside: list[tuple[str, Path]] = []
     for place in places:
         folder, name = _first_missing(place)
-        beside += [(name, path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+        beside += [(name, inner) for inner in sorted(folder.iterdir()) if not inner.name.startswith(".")]
     scored = [(_similarity(name, path.name), path) for name, path in beside]
-    ratio, nearest = max(scored, key=lambda one: one[0], default=(0.0, Path()))
+    ratio, best = max(scored, key=lambda one: one[0], default=(0.0, Path()))
     if ratio >= _CLOSE:
-        return f"; did you mean {nearest}?"
+        return f"; did you mean {best}?"
     first = _first_missing(places[0])[0]
     names = [path.name for _, path in beside if path.parent == first]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -14,7 +14,7 @@ from embinit.corpora.examples import Corpus
 from embinit.corpora.running_text import read_text
 from embinit.corpora.tasks import data_sets, read_corpus, read_hub, tasks
 from embinit.corpora.user import read_files
-from embinit.corpora.user_files import is_table
+from embinit.corpora.user_files import find_user_files, is_table
 from embinit.errors import EmbinitError, Unavailable, closest
 from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.settings import GENERATED, TaskSettings
@@ -48,7 +48,9 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
     if specs is None:
         raise Unavailable(f"there is no tokenizer {task.tokenizer}")
     others = [_paths(TaskSettings(also.partition(":")[0]), where, beside) for also in task.also]
-    data_files = [listing(path) for path in (*paths, *chain(*others))]
+    # Of the user's folder only the files that are read count; runs may lie there too.
+    read_from = find_user_files(paths, task.pair).paths if task.name == "files" and paths else paths
+    data_files = [listing(path) for path in (*read_from, *chain(*others))]
     inputs = [_decisive(task), data_files, [listing(spec) for spec in specs]]
 
     def read() -> Corpus:

@@ -26,6 +26,7 @@ _FILES = {
     re.compile(r"(spec|run)\.json"): 1 << 20,
     re.compile(r"(history|scores|matrices)\.json"): 1 << 25,
     re.compile(r"output\.[\w-]+\.txt"): 1 << 28,
+    re.compile(r"weights\.safetensors"): 1 << 34,
 }
 _KEY = re.compile(r"[0-9a-f]{16}")
 #: An archive may unpack to this many times its own size, and to the second number of bytes in any case.

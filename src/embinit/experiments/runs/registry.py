@@ -78,18 +78,20 @@ def stale(plans: Mapping[Path, Experiment], runs: Path) -> list[Path]:
     A run that another experiment plans is not stale. If the data or vectors of a planned run are not prepared, its other
     settings identify it.
     """
+    return unplanned(plans, runs)[0]
+
+
+def unplanned(plans: Mapping[Path, Experiment], runs: Path) -> tuple[list[Path], list[Path]]:
+    """Return the stale runs of these experiments, and the other finished runs that none of them plans."""
     own = {_path(runs, file) for file in plans}
     entries = dict(_entries(runs))
     once = {key for path in own & entries.keys() for key in (*entries[path]["planned"], *entries[path]["superseded"])}
     elsewhere = {key for path in entries.keys() - own for key in entries[path]["planned"]}
-    return [path for path in unnamed(plans, runs) if path.name in once - elsewhere]
-
-
-def unnamed(plans: Mapping[Path, Experiment], runs: Path) -> list[Path]:
-    """Return finished runs that none of these experiments plans, whatever experiment they belong to."""
     specs = [planned.spec for experiment in plans.values() for block in experiment.blocks for planned in block.runs]
     named = {key for spec in specs for key in (spec.key, content_key(spec))} - {""}
-    return [path for path, spec in stored(runs) if not named & {path.name, *known_keys(spec)}]
+    found = [path for path, spec in stored(runs, left_out=named) if named.isdisjoint(known_keys(spec))]
+    gone = once - elsewhere
+    return [path for path in found if path.name in gone], [path for path in found if path.name not in gone]
 
 
 def _path(runs: Path, file: Path) -> Path:

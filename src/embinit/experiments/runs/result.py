@@ -2,7 +2,8 @@
 
 RUNS/KEY/ holds `spec.json`; `history.json`, one record an epoch; `scores.json`; `matrices.json`, the statistics of each
 embedding matrix at the start; `output.SPLIT.txt`, one decoded sentence (or label) a line; and `run.json`: machine, versions
-and times. Every file but `run.json` is a function of the spec alone.
+and times. Every file but `run.json` is a function of the spec alone. `weights.safetensors` holds the weights of the best
+epoch, if `--keep-weights` asked for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Required, TypedDict
 from embinit.errors import EmbinitError
 from embinit.experiments.runs import length_buckets
 from embinit.experiments.runs.length_buckets import Lengths
+from embinit.experiments.runs.weights import NAME, KeptWeights
 from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import read_spec
 from embinit.files import replacing_folder
@@ -116,6 +118,8 @@ class Result:
     run: RunInfo
     #: BLEU over the model's own tokens, or accuracy, by the length of the input; runs of earlier versions have none
     lengths: Lengths = field(default_factory=dict)
+    #: only of a run that was just trained, and if they are to be kept; nothing reads them back into a result
+    weights: KeptWeights | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -146,6 +150,8 @@ class Result:
                 (folder / name).write_text(text + "\n", "utf-8")
             for split, lines in self.outputs.items():
                 (folder / f"output.{split}.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            if self.weights is not None:
+                (folder / NAME).write_bytes(self.weights.as_bytes())
         return path
 
 

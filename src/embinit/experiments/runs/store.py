@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -116,10 +116,13 @@ def content_key(spec: Spec) -> str:
     return replace(spec, task=replace(spec.task, name="")).key
 
 
-def stored(runs: Path, damaged: list[str] | None = None) -> Iterator[tuple[Path, Spec]]:
-    """Yield the folder and the spec of every finished run, by name; a damaged one is left out and added to `damaged`."""
+def stored(runs: Path, damaged: list[str] | None = None, left_out: Container[str] = ()) -> Iterator[tuple[Path, Spec]]:
+    """Yield the folder and the spec of every finished run, by name, except the keys in `left_out`.
+
+    A damaged run is left out and added to `damaged`.
+    """
     for path in sorted(runs.iterdir()) if runs.is_dir() else []:
-        if is_done(path):
+        if path.name not in left_out and is_done(path):
             try:
                 yield path, read_spec(path / "spec.json")
             except Damaged as error:

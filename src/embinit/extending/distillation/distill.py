@@ -56,6 +56,8 @@ class Distilled:
     details: Mapping[str, Any]
 
 
+#: With more new tokens than this has room for, each gets fewer sentences.
+_SENTENCES = 20_000
 _NAMES: dict[Match, str] = {
     "states": "the last hidden states",
     "mean": "the mean of the last hidden states",
@@ -71,7 +73,7 @@ def distill(
     lines: Sequence[str] | None,
     settings: Distillation,
     *,
-    rows_before: int,
+    old_rows: Any,
     seed: int,
 ) -> Distilled:
     """Return input rows of new tokens, fitted so that the frozen model reads them as it read their old pieces.
@@ -88,8 +90,8 @@ def distill(
         Lines of text in which the new tokens occur. None: sentences are made of words of the old vocabulary.
     settings
         The settings.
-    rows_before
-        The number of rows of the original model.
+    old_rows
+        The embedding's weight of the original model.
     seed
         The seed of contexts and of their order.
 
@@ -99,13 +101,14 @@ def distill(
         The rows in the order of the new tokens.
     """
     words = dict(zip(extended.ids, extended.words, strict=True))
+    per_token = max(1, min(settings.contexts, _SENTENCES // len(words)))
     found = gather(
-        old, extended.tokenizer, words, text=lines, per_token=settings.contexts, rng=stream(seed, "contexts of new tokens"),
+        old, extended.tokenizer, words, text=lines, per_token=per_token, rng=stream(seed, "contexts of new tokens"),
         longest=_longest(model),
     )  # fmt: skip
     match = settings.match or "states"
     fitted = fit(
-        model, extended.ids, found, match=match, rows_before=rows_before, same_ids=extended.kept is None,
+        model, extended.ids, found, match=match, old_rows=old_rows, same_ids=extended.kept is None,
         epochs=settings.epochs, seed=seed, progress=settings.progress, checkpoint=settings.checkpoint,
     )  # fmt: skip
     details: dict[str, Any] = {

@@ -24,7 +24,7 @@ from embinit.types import Matrix, as_matrix
 #: Tells what is done, how much of it, and how much there is.
 Progress = Callable[[str, int, int | None], None]
 
-_BATCH = 32
+_BATCH = 16
 #: A step of Adam, relative to the root mean square of the old rows' numbers.
 _RATE = 0.08
 _SAVED_EVERY = 20
@@ -50,7 +50,7 @@ def fit(
     contexts: Contexts,
     *,
     match: Match,
-    rows_before: int,
+    old_rows: Any,
     same_ids: bool,
     epochs: int,
     seed: int,
@@ -69,8 +69,8 @@ def fit(
         The sentences.
     match
         What the model is to make alike.
-    rows_before
-        The number of rows of the original model.
+    old_rows
+        The embedding's weight of the original model.
     same_ids
         Whether old tokens have the same ids in both tokenizers.
     epochs
@@ -91,7 +91,7 @@ def fit(
 
     layer = trunk_of(model).get_input_embeddings()
     start = layer.weight.detach()[list(ids)].float().clone()
-    rate = _RATE * float(layer.weight.detach()[:rows_before].float().square().mean().sqrt())
+    rate = _RATE * float(old_rows.float().square().mean().sqrt())
     order = sorted(range(len(contexts.contexts)), key=lambda i: (len(contexts.contexts[i].old_ids), i))
     batches = [[contexts.contexts[i] for i in order[place : place + _BATCH]] for place in range(0, len(order), _BATCH)]
     rows = start.clone().requires_grad_(True)
@@ -100,8 +100,8 @@ def fit(
     done, losses = _load(checkpoint, identity, rows, optimizer)
     resumed, total = done, epochs * len(batches)
     tell = progress or _silent
-    with frozen(model), new_rows(layer, ids, rows):
-        objective = Objective(model, match, rows_before if same_ids else 0)
+    with frozen(model):
+        objective = Objective(model, match, old_rows, same_ids=same_ids)
         targets: dict[int, list[Any]] = {}
         held = 0
         for step in range(done, total):
@@ -111,7 +111,8 @@ def fit(
             if epochs > 1 and batch not in targets and held < _HELD:
                 targets[batch] = wanted
                 held += sum(tensor.numel() for tensor in wanted)
-            loss = objective.loss(batches[batch], wanted)
+            with new_rows(layer, ids, rows):
+                loss = objective.loss(batches[batch], wanted)
             rows.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.param_groups[0]["lr"] = rate * (1 - step / total)

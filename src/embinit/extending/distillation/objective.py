@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -72,13 +73,23 @@ def padded(lists: Sequence[Sequence[int]], fill: int, device: Any) -> tuple[Tens
     return ids.to(device), mask.to(device)
 
 
+@contextmanager
+def _weight(layer: Any, rows: Tensor) -> Iterator[None]:
+    """Give a layer other rows for a while: those of the old tokenizer's ids."""
+    own = layer.weight.data
+    layer.weight.data = rows
+    try:
+        yield
+    finally:
+        layer.weight.data = own
+
+
 class Objective:
     """Compares what a model makes of contexts by their new tokens with what it makes of their old pieces."""
 
-    def __init__(self, model: Any, match: Match, rows_before: int) -> None:
-        self._trunk, self._match = trunk_of(model), match
-        self._head = causal_head(model) if match == "states" and rows_before else None
-        self._rows_before = rows_before
+    def __init__(self, model: Any, match: Match, old_rows: Tensor, *, same_ids: bool = True) -> None:
+        self._trunk, self._match, self._old_rows = trunk_of(model), match, old_rows
+        self._head = causal_head(model) if match == "states" and same_ids else None
         self._fill = int(getattr(model.config, "pad_token_id", None) or 0)
         self._device = model.get_input_embeddings().weight.device
 
@@ -86,7 +97,8 @@ class Objective:
         """Return what the model makes of the old pieces: a vector for each context, or a state for each pair."""
         import torch
 
-        with torch.no_grad():
+        layer = self._trunk.get_input_embeddings()
+        with torch.no_grad(), _weight(layer, self._old_rows):
             states, mask = self._states([context.old_ids for context in contexts])
             if self._match != "states":
                 return list(self._pooled(states, mask))
@@ -113,9 +125,9 @@ class Objective:
         if len(own) > _POSITIONS:
             places = (own - wanted).detach().square().sum(dim=1).topk(_POSITIONS).indices
             own, wanted = own[places], wanted[places]
-        weight = head.weight[: self._rows_before].detach().float()
+        weight = head.weight[: len(self._old_rows)].detach().float()
         bias = getattr(head, "bias", None)
-        old = None if bias is None else bias[: self._rows_before].detach().float()
+        old = None if bias is None else bias[: len(self._old_rows)].detach().float()
         logs = [torch.nn.functional.linear(each, weight, old).log_softmax(dim=1) for each in (own, wanted)]
         return torch.nn.functional.kl_div(logs[0], logs[1], reduction="batchmean", log_target=True)
 

@@ -83,7 +83,7 @@ def _compared(rows: Sequence[TableRow], metric: Metric, baselines: Sequence[Base
     starts = [row for row in rows if row.differences and not row.baseline]
     if not starts:
         return _not_compared(rows, metric, known)
-    if all(one.n < 2 for row in starts for one in row.differences):
+    if all(difference.n < 2 for row in starts for difference in row.differences):
         return NoComparison("one seed", known)
     better = [row for row in starts if row.verdict == "better"]
     sound = sorted([row for row in better if not row.unscored], key=lambda row: _height(row, metric), reverse=True)
@@ -104,13 +104,14 @@ def _of_block(rows: Sequence[TableRow], baselines: Sequence[Baseline]) -> tuple[
     for axis, value in (pair for row in rows for pair in row.axes):
         values.setdefault(axis, set()).add(value)
     return tuple(
-        replace(one, at=tuple(pair for pair in one.at if len(values.get(pair[0], ())) > 1)) for one in baselines
+        replace(baseline, at=tuple(pair for pair in baseline.at if len(values.get(pair[0], ())) > 1))
+        for baseline in baselines
     )
 
 
 def _not_compared(rows: Sequence[TableRow], metric: Metric, baselines: tuple[Baseline, ...]) -> BlockVerdict:
     """Return why nothing is compared; baselines in several settings are compared with the one that is pinned."""
-    pinned = [_differences(row, metric) for row in rows if any(one.n > 1 for one in row.differences)]
+    pinned = [_differences(row, metric) for row in rows if any(difference.n > 1 for difference in row.differences)]
     if pinned:
         return SettingDifferences(tuple(pinned[:NAMED]), max(0, len(pinned) - NAMED))
     bases = [row for row in rows if row.baseline]
@@ -128,7 +129,7 @@ def _none_better(
     starts: Sequence[TableRow], diverged: Sequence[TableRow], metric: Metric, baselines: tuple[Baseline, ...]
 ) -> NoneBetter:
     worse = [row for row in starts if row.verdict == "worse"]
-    nearest = max(starts, key=lambda row: min(_gain(one, metric) for one in row.differences))
+    nearest = max(starts, key=lambda row: min(_gain(difference, metric) for difference in row.differences))
     several = len(baselines) > 1
     limit = nearest.differences[0]
     return NoneBetter(
@@ -160,16 +161,16 @@ def _height(row: TableRow, metric: Metric) -> float:
     return row.statistic.mean if metric.higher else -row.statistic.mean
 
 
-def _gain(one: Difference, metric: Metric) -> float:
-    return one.mean if metric.higher else -one.mean
+def _gain(difference: Difference, metric: Metric) -> float:
+    return difference.mean if metric.higher else -difference.mean
 
 
 def is_beaten(best: TableRow, other: TableRow, metric: Metric) -> bool:
     """Return whether the interval of two rows' difference leaves no room for the other to be as good."""
-    found = difference(best.scores, other.scores, other.label, metric)
-    if found is None or found.low is None or found.high is None:
+    gap = difference(best.scores, other.scores, other.label, metric)
+    if gap is None or gap.low is None or gap.high is None:
         return False
-    return found.low > 0 if metric.higher else found.high < 0
+    return gap.low > 0 if metric.higher else gap.high < 0
 
 
 def _tallies(tables: Sequence[Sequence[TableRow]], baselines: Sequence[Baseline], unit: Unit) -> StartTallies | None:
@@ -181,7 +182,7 @@ def _tallies(tables: Sequence[Sequence[TableRow]], baselines: Sequence[Baseline]
     counts: dict[str, list[int]] = {}
     blocks = 0
     for rows in tables:
-        starts = [row for row in rows if not row.baseline and any(one.n > 1 for one in row.differences)]
+        starts = [row for row in rows if not row.baseline and any(difference.n > 1 for difference in row.differences)]
         blocks += bool(starts)
         for row in starts:
             count = counts.setdefault(row.series if own else row.label, [0, 0, 0])
@@ -189,7 +190,7 @@ def _tallies(tables: Sequence[Sequence[TableRow]], baselines: Sequence[Baseline]
             count[1] += row.verdict == "worse"
             count[2] += 1
     tallies = [StartTally(start, *count) for start, count in counts.items()]
-    tallies.sort(key=lambda one: (one.worse - one.better, one.worse) if own else (-one.better, 0))
+    tallies.sort(key=lambda tally: (tally.worse - tally.better, tally.worse) if own else (-tally.better, 0))
     return StartTallies(tuple(baselines), unit, tuple(tallies), blocks) if tallies else None
 
 
@@ -240,24 +241,26 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
     planned, there = sum(row.planned for row in rows), sum(len(row.scores) for row in rows)
     unscored, diverged = sum(row.unscored for row in rows), sum(row.diverged for row in rows)
     missing = planned - there - unscored
-    said = []
+    texts = []
     if missing > 0:
-        said.append(f"{plural(missing, 'run')} of {planned:,} {'is' if missing == 1 else 'are'} missing.")
+        texts.append(f"{plural(missing, 'run')} of {planned:,} {'is' if missing == 1 else 'are'} missing.")
     if unscored:
-        said.append(
+        texts.append(
             f"{plural(unscored, 'run')} left nothing to score. The means leave {'it' if unscored == 1 else 'them'} out "
             "and so flatter their rows, which are never called best."
         )
     if diverged > unscored:
-        said.append(f"{plural(diverged - unscored, 'run')} diverged after the epoch that was scored.")
-    few = [one for row in rows for one in row.differences if one.floor and one.floor > LEVEL]
+        texts.append(f"{plural(diverged - unscored, 'run')} diverged after the epoch that was scored.")
+    few = [
+        difference for row in rows for difference in row.differences if difference.floor and difference.floor > LEVEL
+    ]
     if few:
-        least = min(few, key=lambda one: one.n)
-        said.append(
+        least = min(few, key=lambda difference: difference.n)
+        texts.append(
             f"With {plural(least.n, 'seed')} the exact permutation test's p cannot fall below {least.floor:.3g}: "
             "such rows get no mark of significance, and their intervals rest on the t distribution."
         )
-    return (*said, *missing_blocks(parts))
+    return (*texts, *missing_blocks(parts))
 
 
 def missing_blocks(parts: Sequence[Part]) -> list[str]:
@@ -270,7 +273,7 @@ def missing_blocks(parts: Sequence[Part]) -> list[str]:
 
 def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tuple[str, ...]:
     """Return what to know of a block: rows that diverged or cannot be drawn, what its seeds can show, losses, lengths."""
-    said = [
+    notes = [
         f"{row.label}: {plural(row.diverged, 'run')} of {row.planned} diverged"
         + (f", {row.unscored} without a score." if row.unscored else ".")
         for row in rows
@@ -279,19 +282,19 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
     if sweep is not None:
         drawn = {point.label for line in sweep.lines.values() for point in line}
         left = [row.label for row in rows if row.statistic is not None and row.label not in drawn]
-        said += [f"Not in the chart, because there is no number to draw them at: {listed(left)}."] if left else []
+        notes += [f"Not in the chart, because there is no number to draw them at: {listed(left)}."] if left else []
     if any(row.paper is not None and row.statistic is not None and row.paper.difference is None for row in rows):
-        said.append(
+        notes.append(
             "The paper's numbers are on other data or over other tokens, and so are shown without a difference."
         )
     if any(row.also for row in rows):  # the table has all of these differences
-        return tuple(said)
+        return tuple(notes)
     compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
-    said += [
+    notes += [
         f"{row.label}: {row.difference.power}." for row in compared if row.difference and not row.difference.verdict
     ]
     by_loss = "" if sweep is not None else loss_note(rows)
-    return (*said, *(note for note in (by_loss, length_note(rows, split)) if note))
+    return (*notes, *(note for note in (by_loss, length_note(rows, split)) if note))
 
 
 def loss_note(rows: Sequence[TableRow]) -> str:
@@ -303,10 +306,12 @@ def loss_note(rows: Sequence[TableRow]) -> str:
     if len(bases) != 1 or any(row.also for row in rows):
         return ""
     (base,) = bases
-    found = [(row.label, difference(row.losses, base.losses, base.label, LOSS)) for row in rows if row is not base]
+    differences = [
+        (row.label, difference(row.losses, base.losses, base.label, LOSS)) for row in rows if row is not base
+    ]
     losses = [
-        f"{label} {signed(one.mean, LOSS.digits)} {interval(one.low, one.high, LOSS.digits, sign=True)}"
-        for label, one in found
-        if one is not None and one.n > 1
+        f"{label} {signed(gap.mean, LOSS.digits)} {interval(gap.low, gap.high, LOSS.digits, sign=True)}"
+        for label, gap in differences
+        if gap is not None and gap.n > 1
     ]
     return f"Validation loss against {base.label}; lower is better: {', '.join(losses)}." if losses else ""

@@ -26,14 +26,14 @@ def nothing_learned(rows: Sequence[TableRow], metric: Metric, majority: float | 
     means = [row.statistic for row in rows if row.statistic is not None]
     if not means or not metric.higher:
         return None
-    best = max(one.mean for one in means)
+    best = max(mean.mean for mean in means)
     if metric.name in _BLEU:
         return NothingLearned(metric, best, _LEAST_BLEU, "bleu") if best < _LEAST_BLEU else None
     if metrics.kind(metric.name) != "classification":
         return None
     matthews = ScoreName(metric.split, "matthews")
     correlations = means if metric.name == "matthews" else [row.others.get(matthews) for row in rows if row.statistic]
-    known = [one for one in correlations if one is not None]
+    known = [mean for mean in correlations if mean is not None]
     if len(known) == len(means):
         return None if _any_above(known, 0.0) else NothingLearned(metric, best, 0.0, "matthews")
     if majority is None or metric.name != "accuracy" or _any_above(means, majority):
@@ -52,9 +52,9 @@ def majority_share(labels: Sequence[str]) -> float | None:
 
 def _any_above(means: Sequence[MeanInterval], chance: float) -> bool:
     """Return whether a mean lies above chance by its 95 % interval, with one σ that is pooled over all of them."""
-    freedom = sum(one.n - 1 for one in means if one.std is not None)
+    freedom = sum(mean.n - 1 for mean in means if mean.std is not None)
     if freedom == 0:
-        return any(one.mean > chance for one in means)
-    squares = math.fsum((one.n - 1) * one.std**2 for one in means if one.std is not None)
+        return any(mean.mean > chance for mean in means)
+    squares = math.fsum((mean.n - 1) * mean.std**2 for mean in means if mean.std is not None)
     reach = t_quantile(0.975, freedom) * math.sqrt(squares / freedom)
-    return any(one.mean - reach / math.sqrt(one.n) > chance for one in means)
+    return any(mean.mean - reach / math.sqrt(mean.n) > chance for mean in means)

@@ -31,9 +31,9 @@ def curves(block: Block, rows: Sequence[TableRow], results: Results) -> dict[str
     """Return each history's curves, a row each: the mean over seeds and mean ± σ around it."""
     runs_of = grouped(block)
     done = [finished(runs_of[row.axes], results) for row in rows]
-    found = {name: None for runs in done for result in runs for record in result.history for name in record}
+    recorded = {name: None for runs in done for result in runs for record in result.history for name in record}
     # The scores first, then what is about the embeddings, kind by kind.
-    names = [*(name for name in _FIRST if name in found), *sorted(name for name in found if name not in _FIRST)]
+    names = [*(name for name in _FIRST if name in recorded), *sorted(name for name in recorded if name not in _FIRST)]
     return {
         metrics.history(name): tuple(
             _curve(row, [[record.get(name) for record in result.history] for result in runs], _factor(name))
@@ -85,7 +85,7 @@ def sweep(block: Block, rows: Sequence[TableRow], results: Results, baseline: st
     values = [dict(row.axes).get(block.sweep, "") for row in rows]
     plain = [_float(value) for value in values]
     parameters = [NUMBER.findall(value) for value in values]
-    names = {found[-1][0] if found else "" for found in parameters}
+    names = {numbers[-1][0] if numbers else "" for numbers in parameters}
     if all(x is not None for x in plain):
         axis, xs, lines = block.sweep.rpartition(".")[2], plain, [""] * len(rows)
     elif block.sweep == "task":
@@ -95,7 +95,7 @@ def sweep(block: Block, rows: Sequence[TableRow], results: Results, baseline: st
         return None
     elif len(names) == 1 and "" not in names:
         axis = names.pop()
-        xs = [float(found[-1][1]) for found in parameters]
+        xs = [float(numbers[-1][1]) for numbers in parameters]
         lines = [NUMBER.sub("", value).strip() for value in values]
     else:
         axis = "ratio"
@@ -107,27 +107,27 @@ def sweep(block: Block, rows: Sequence[TableRow], results: Results, baseline: st
 def _sweep(
     block: Block, rows: Sequence[TableRow], axis: str, xs: list[float | None], lines: list[str], baseline: str
 ) -> Sweep:
-    made: dict[tuple[str, ...], list[SweepPoint]] = {}
+    lines_by_words: dict[tuple[str, ...], list[SweepPoint]] = {}
     varied = [name for name in varied_axes(block) if name != block.sweep]
-    there = [one for one in zip(rows, xs, lines, strict=True) if one[0].scores]
+    there = [entry for entry in zip(rows, xs, lines, strict=True) if entry[0].scores]
     # A sweep has many places with few seeds each: σ is that within all of them.
-    for (row, x, line), found in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
+    for (row, x, line), interval in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
         if x is None:
             continue
         others = [metrics.setting(name, value) for name, value in row.axes if name in varied]
         parts = tuple(text for text in (line, *others) if text) or (block.name,)
-        made.setdefault(parts, []).append(SweepPoint(**vars(found), x=x, label=row.label))
-    places = [point.x for line in made.values() for point in line]
+        lines_by_words.setdefault(parts, []).append(SweepPoint(**vars(interval), x=x, label=row.label))
+    places = [point.x for line in lines_by_words.values() for point in line]
     return Sweep(
         name=_TITLES.get(axis, axis),
         axis=_AXES.get(axis, axis),
         logarithmic=bool(places) and min(places) > 0 and max(places) / min(places) >= 10,
         lines={
             metrics.SEPARATOR.join(parts): tuple(sorted(line, key=lambda point: point.x))
-            for parts, line in made.items()
+            for parts, line in lines_by_words.items()
         },
-        words={metrics.SEPARATOR.join(parts): parts for parts in made},
-        looks=_looks(list(made), baseline),
+        words={metrics.SEPARATOR.join(parts): parts for parts in lines_by_words},
+        looks=_looks(list(lines_by_words), baseline),
     )
 
 
@@ -152,9 +152,9 @@ _SIZE = re.compile(r"([0-9.]+)(k?)$")
 def _size(spec: Spec, name: str) -> float | None:
     if spec.task.rows is not None:
         return float(spec.task.rows)
-    found = _SIZE.search(name)
-    number = None if found is None else _float(found[1])
-    return None if found is None or number is None else number * (1000 if found[2] else 1)
+    match = _SIZE.search(name)
+    number = None if match is None else _float(match[1])
+    return None if match is None or number is None else number * (1000 if match[2] else 1)
 
 
 _TITLES = {"rows": "the number of training rows", "ratio": "scale", "std": "scale"}

@@ -64,15 +64,15 @@ def scores_by_length(rows: Sequence[TableRow], split: str) -> tuple[ScoresByLeng
 def length_effects(rows: Sequence[TableRow], split: str) -> tuple[LengthEffect, ...]:
     """Return the rows whose distance to their baseline depends on length, by a 99.9 % interval."""
     effects = []
-    for one in scores_by_length(rows, split):
-        for line in one.lines:
+    for table in scores_by_length(rows, split):
+        for line in table.lines:
             short, long, growth = line.points[0], line.points[-1], line.growth
             if short is None or long is None or growth is None or growth.bounds is None:
                 continue
             low, high = growth.bounds
             if low > 0 or high < 0:
                 effects.append(
-                    LengthEffect(line.label, one.metric, one.buckets[0], one.buckets[-1], short, long, growth)
+                    LengthEffect(line.label, table.metric, table.buckets[0], table.buckets[-1], short, long, growth)
                 )
     return tuple(effects)
 
@@ -92,22 +92,22 @@ def length_note(rows: Sequence[TableRow], split: str) -> str:
 
 def length_tables(part: Part) -> list[Table]:
     """Return a block's scores by length, a table for each split."""
-    made = []
-    for one in scores_by_length(part.rows, part.metric.split):
+    tables = []
+    for scores in scores_by_length(part.rows, part.metric.split):
         rows = tuple(
-            (TableCell(line.label), *(TableCell(_point_text(line, point, one.metric)) for point in line.points))
-            for line in one.lines
+            (TableCell(line.label), *(TableCell(_point_text(line, point, scores.metric)) for point in line.points))
+            for line in scores.lines
         )
-        bases = dict.fromkeys(line.base for line in one.lines if line.base)
-        counts = ", ".join(f"{bucket.sentences:,}" for bucket in one.buckets)
+        bases = dict.fromkeys(line.base for line in scores.lines if line.base)
+        counts = ", ".join(f"{bucket.sentences:,}" for bucket in scores.buckets)
         paired = (
             f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, that within all of these"
             if bases
             else ""
         )
-        what = f"{one.metric.label} on {one.metric.split} by the number of tokens that the model reads"
-        made.append(Table(f"{what} ({counts} sentences){paired}", ("tokens", *map(str, one.buckets)), rows))
-    return made
+        what = f"{scores.metric.label} on {scores.metric.split} by the number of tokens that the model reads"
+        tables.append(Table(f"{what} ({counts} sentences){paired}", ("tokens", *map(str, scores.buckets)), rows))
+    return tables
 
 
 def _point_text(line: LengthLine, point: MeanInterval | None, metric: Metric) -> str:
@@ -121,12 +121,14 @@ def _point_text(line: LengthLine, point: MeanInterval | None, metric: Metric) ->
 
 def _of_score(rows: Sequence[TableRow], name: ScoreName) -> ScoresByLength:
     there = [row for row in rows if name in row.lengths]
-    buckets = tuple(dict.fromkeys(one.bucket for row in there for one in row.lengths[name]))
+    buckets = tuple(dict.fromkeys(entry.bucket for row in there for entry in row.lengths[name]))
     bases = {row.setting: row for row in reversed(there) if row.baseline}
     paired = [(row, base) for row in there if (base := bases.get(row.setting)) is not None and not row.baseline]
     gains = {row.label: _gains(row.lengths[name], base.lengths[name]) for row, base in paired}
-    points = _pooled({(label, at): list(by.values()) for label, found in gains.items() for at, by in found.items()})
-    growths = {label: _growth(found, buckets) for label, found in gains.items()}
+    points = _pooled(
+        {(label, at): list(by.values()) for label, by_bucket in gains.items() for at, by in by_bucket.items()}
+    )
+    growths = {label: _growth(by_bucket, buckets) for label, by_bucket in gains.items()}
     growth = _pooled({label: values for label, values in growths.items() if values}, _SURE)
     lines = []
     for row in there:
@@ -136,7 +138,7 @@ def _of_score(rows: Sequence[TableRow], name: ScoreName) -> ScoresByLength:
                 LengthLine(row.label, row.series, bases[row.setting].series, differences, growth.get(row.label))
             )
         else:
-            scores = {one.bucket: list(one.scores.values()) for one in row.lengths[name]}
+            scores = {entry.bucket: list(entry.scores.values()) for entry in row.lengths[name]}
             alone = tuple(_mean(scores.get(at, [])) for at in buckets)
             lines.append(LengthLine(row.label, row.series, "", alone, None))
     return ScoresByLength(metrics.metric(name.score, name.split), buckets, tuple(lines))
@@ -144,13 +146,13 @@ def _of_score(rows: Sequence[TableRow], name: ScoreName) -> ScoresByLength:
 
 def _gains(row: Sequence[LengthScores], base: Sequence[LengthScores]) -> dict[LengthBucket, dict[str, float]]:
     """Return bucket -> seed -> the row's score minus the baseline's, for the seeds that both have."""
-    known = {one.bucket: one.scores for one in base}
-    made = {
-        one.bucket: {seed: score - known[one.bucket][seed] for seed, score in one.scores.items()
-                     if seed in known.get(one.bucket, {})}
-        for one in row
+    known = {entry.bucket: entry.scores for entry in base}
+    differences = {
+        entry.bucket: {seed: score - known[entry.bucket][seed] for seed, score in entry.scores.items()
+                     if seed in known.get(entry.bucket, {})}
+        for entry in row
     }  # fmt: skip
-    return {bucket: gains for bucket, gains in made.items() if gains}
+    return {bucket: gains for bucket, gains in differences.items() if gains}
 
 
 def _growth(gains: Mapping[LengthBucket, Mapping[str, float]], buckets: Sequence[LengthBucket]) -> list[float]:

@@ -18,15 +18,15 @@ _ENCODERS = ("source", "text")
 
 def shapes(block: Block, rows: Sequence[TableRow], results: Results) -> tuple[MatrixSummary, ...]:
     """Return each series' matrices, side by side, from its lowest seed that is there; a sweep's at every place of it."""
-    made: dict[tuple[str, str], MatrixSummary] = {}
+    summaries: dict[tuple[str, str], MatrixSummary] = {}
     runs_of = grouped(block)
     for row in rows:
         for result in finished(runs_of[row.axes], results)[:1]:
             for side, matrix in result.matrices.items():
-                made.setdefault(
+                summaries.setdefault(
                     (row.label if block.sweep else row.series, side), _shape(block, row, result, side, matrix)
                 )
-    return tuple(made.values())
+    return tuple(summaries.values())
 
 
 def _shape(block: Block, row: TableRow, result: Result, side: str, matrix: MatrixFacts) -> MatrixSummary:

@@ -60,11 +60,11 @@ def summarize_measured(
     rows = {block["name"]: block["rows"] for block in (measured["blocks"] if measured is not None else [])}
     parts = tuple(_part(block, experiment.kind, rows.get(block.name, [])) for block in experiment.blocks)
     file = file or f"experiments/{experiment.name}.toml"
-    told = [part for part in parts if part.measured is not None] or list(parts)
-    verdicts: tuple[ReportVerdict, ...] = told[0].answer.verdicts if len(told) == 1 else _in_blocks(told)
-    if experiment.kind == "verdict" and len(told) > 1 and rows:
+    shown = [part for part in parts if part.measured is not None] or list(parts)
+    verdicts: tuple[ReportVerdict, ...] = shown[0].answer.verdicts if len(shown) == 1 else _in_blocks(shown)
+    if experiment.kind == "verdict" and len(shown) > 1 and rows:
         verdicts = (_advice_counts(rows.values()),)
-    elif experiment.kind == "distribution" and len(told) > 1 and rows:
+    elif experiment.kind == "distribution" and len(shown) > 1 and rows:
         verdicts = (_agreement([_agreeing(block, rows.get(block.name, [])) for block in experiment.blocks]),)
     return Summary(
         name=experiment.name,
@@ -144,22 +144,22 @@ def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table
 
 def _matrices(block: Block, rows: Sequence[DistributionRow]) -> list[tuple[str, MeasuredMatrix, dict[str, Any] | None]]:
     """Return each matrix of a block: its name, its numbers, and what the paper prints for it."""
-    made = []
+    matrices = []
     for row in rows:
         axes = tuple(row["axes"].items())
         label = metrics.SEPARATOR.join(metrics.setting(axis, value) for axis, value in axes)
         sides = row["sides"].items() if "sides" in row else [("positions", row["positions"])]
         for side, fact in sides:
             printed = _printed(block.paper, published.recipe_of(axes), side)
-            made.append((f"{label}, {side}" if label else side, fact, printed))
-    return made
+            matrices.append((f"{label}, {side}" if label else side, fact, printed))
+    return matrices
 
 
 def _agreeing(block: Block, rows: Sequence[DistributionRow]) -> tuple[int, int, int]:
     """Return how many matrices have the paper's σ, how many it prints, and how many there are."""
-    found = _matrices(block, rows)
-    known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in found if printed is not None]
-    return sum(known), len(known), len(found)
+    matrices = _matrices(block, rows)
+    known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in matrices if printed is not None]
+    return sum(known), len(known), len(matrices)
 
 
 def _agreement(counts: Sequence[tuple[int, int, int]]) -> MatrixAgreement:
@@ -238,7 +238,7 @@ def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tup
         share(None if absorbed is None else absorbed.neighbours_kept),
         share(basis.coverage[0]),
         fixed(basis.shape.mean_cosine, 2),
-        ", ".join(one.name for one in opinion.findings if one.severity == "harm") or NONE,
+        ", ".join(finding.name for finding in opinion.findings if finding.severity == "harm") or NONE,
         opinion.advice,
         opinion.recipe,
         "full" if opinion.rate == 1 else fraction(opinion.rate),

@@ -30,7 +30,7 @@ def report_command(file: str, options: Sequence[str] = ()) -> str:
 
 def settings(block: Block, results: Results) -> dict[str, str]:
     """Return what all runs of a block have in common, as text, by dotted name; those that were run, if any were."""
-    planned = [one.spec for one in block.runs]
+    planned = [run.spec for run in block.runs]
     flat = [_flat(spec) for spec in [results[spec.key].spec for spec in planned if spec.key in results] or planned]
     if not flat:
         return {}
@@ -75,7 +75,7 @@ def cost(experiment: Experiment, results: Results) -> ExperimentCost:
         expected=experiment.cost,
         commits=_distinct(result.run.get("commit") for result in done),
         finished=max((str(result.run.get("finished") or "") for result in done), default=""),
-        spans={result.key: found for result in done if (found := _span(result)) is not None},
+        spans={result.key: span for result in done if (span := _span(result)) is not None},
     )
 
 
@@ -118,17 +118,17 @@ def _distinct(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _versions(done: Sequence[Result]) -> dict[str, str]:
-    found: dict[str, dict[str, None]] = {}
+    by_name: dict[str, dict[str, None]] = {}
     for result in done:
         for name, version in (result.run.get("versions") or {}).items():
-            found.setdefault(str(name), {})[str(version)] = None
-    return {name: ", ".join(versions) for name, versions in sorted(found.items())}
+            by_name.setdefault(str(name), {})[str(version)] = None
+    return {name: ", ".join(versions) for name, versions in sorted(by_name.items())}
 
 
 def signatures(results: Iterable[Result]) -> dict[str, str]:
     """Return how each score was computed; several ways are all said."""
-    found: dict[str, dict[str, None]] = {}
+    by_name: dict[str, dict[str, None]] = {}
     for result in results:
         for name, signature in result.signatures.items():
-            found.setdefault(name, {})[signature] = None
-    return {name: "; ".join(ways) for name, ways in found.items()}
+            by_name.setdefault(name, {})[signature] = None
+    return {name: "; ".join(ways) for name, ways in by_name.items()}

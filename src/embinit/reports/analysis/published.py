@@ -89,8 +89,8 @@ def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
     table, task, embedding = called(paper)
     recipe = "pretrained" if recipe == "pretrained_shuffled" else recipe
     if table == "6":
-        found = [row for row in tables()["table6"] if row["name"] == recipe and not row["scaled"]]
-        return found[0] if found else None
+        matches = [row for row in tables()["table6"] if row["name"] == recipe and not row["scaled"]]
+        return matches[0] if matches else None
     for number in _DISTRIBUTIONS:
         for block in tables()[f"table{number}"]:
             if block["task"] == task and block["embedding"] == embedding and recipe in block["rows"]:
@@ -100,8 +100,8 @@ def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
 
 def spread(paper: Sequence[str], recipe: str) -> float | None:
     """Return the σ that the paper prints for the encoder's matrix."""
-    found = distribution(paper, recipe)
-    return None if found is None else float(found["std"])
+    numbers = distribution(paper, recipe)
+    return None if numbers is None else float(numbers["std"])
 
 
 def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:

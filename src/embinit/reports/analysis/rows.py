@@ -36,12 +36,12 @@ def rows(
 ) -> tuple[TableRow, ...]:
     """Return a block's rows, setting by setting in the file's order, compared with their baselines, best marked."""
     metric = metric or metrics.metric(block.score, block.split)
-    compared = compared_axes(block, [one.recipe for one in baselines])
+    compared = compared_axes(block, [baseline.recipe for baseline in baselines])
     varied = varied_axes(block)
-    made = [_row(block, axes, runs, results, metric, compared, varied) for axes, runs in grouped(block).items()]
-    settings = list(dict.fromkeys(row.setting for row in made))
-    made.sort(key=lambda row: settings.index(row.setting))
-    return _best(metric, _compared(made, _bases(made, baselines, compared, varied), metric))
+    table_rows = [_row(block, axes, runs, results, metric, compared, varied) for axes, runs in grouped(block).items()]
+    settings = list(dict.fromkeys(row.setting for row in table_rows))
+    table_rows.sort(key=lambda row: settings.index(row.setting))
+    return _best(metric, _compared(table_rows, _bases(table_rows, baselines, compared, varied), metric))
 
 
 def grouped(block: Block) -> dict[Axes, list[Planned]]:
@@ -58,21 +58,21 @@ def varied_axes(block: Block) -> tuple[str, ...]:
     for planned in block.runs:
         for axis, value in planned.axes:
             values.setdefault(axis, set()).add(value)
-    return tuple(axis for axis, found in values.items() if len(found) > 1)
+    return tuple(axis for axis, distinct in values.items() if len(distinct) > 1)
 
 
 def compared_axes(block: Block, baselines: Sequence[str]) -> tuple[str, ...]:
     """Return the axes whose values are compared: recipes, or else those on which a baseline is found."""
     names = {axis: None for planned in block.runs for axis, _ in planned.axes}
     recipes = tuple(axis for axis in names if published.is_recipe(axis))
-    found = {axis: None for planned in block.runs for axis, value in planned.axes if value in baselines}
-    return recipes or tuple(found)
+    with_baselines = {axis: None for planned in block.runs for axis, value in planned.axes if value in baselines}
+    return recipes or tuple(with_baselines)
 
 
 def finished(runs: Sequence[Planned], results: Results) -> list[Result]:
     """Return the results that are there, by seed."""
-    found = {planned.spec.seed: results[planned.spec.key] for planned in runs if planned.spec.key in results}
-    return [found[seed] for seed in sorted(found)]
+    by_seed = {planned.spec.seed: results[planned.spec.key] for planned in runs if planned.spec.key in results}
+    return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def statistic(scores: Sequence[float]) -> MeanInterval | None:
@@ -90,15 +90,15 @@ def _row(
     varied: tuple[str, ...],
 ) -> TableRow:
     done = finished(runs, results)
-    found = {result.spec.seed: result.scores.get(block.split, {}).get(block.score) for result in done}
-    scores = {str(seed): metric.factor * score for seed, score in found.items() if score is not None}
+    raw = {result.spec.seed: result.scores.get(block.split, {}).get(block.score) for result in done}
+    scores = {str(seed): metric.factor * score for seed, score in raw.items() if score is not None}
     epochs = [result.best_epoch for result in done if result.best_epoch]
     losses = {str(result.spec.seed): low for result in done if (low := _lowest_loss(result)) is not None}
     stated = statistic(list(scores.values()))
     others = _others(block, done)
     series = " / ".join(value for axis, value in axes if axis in compared)
     rest = [metrics.setting(axis, value) for axis, value in axes if axis in varied and axis not in compared]
-    told = [(axis, value) for axis, value in axes if axis in varied or axis in compared]
+    named_axes = [(axis, value) for axis, value in axes if axis in varied or axis in compared]
     recipes = " / ".join(dict.fromkeys(side.recipe for _, side in runs[0].spec.sides))
     return TableRow(
         label=metrics.SEPARATOR.join([*([series] if series else []), *rest]) or recipes,
@@ -113,12 +113,12 @@ def _row(
         statistic=stated,
         epoch=sum(epochs) / len(epochs) if epochs else None,
         losses=losses,
-        paper=_beside(block, told, runs[0], block.score, block.split, stated),
+        paper=_beside(block, named_axes, runs[0], block.score, block.split, stated),
         others=others,
         others_paper={
             name: theirs
-            for name, one in others.items()
-            if (theirs := _beside(block, told, runs[0], name.score, name.split, one)) is not None
+            for name, stated_other in others.items()
+            if (theirs := _beside(block, named_axes, runs[0], name.score, name.split, stated_other)) is not None
         },
         lengths=_lengths(done),
         epoch_choices=_epoch_choices(block.score, done, metric),
@@ -126,41 +126,42 @@ def _row(
 
 
 def _beside(
-    block: Block, told: list[tuple[str, str]], first: Planned, score: str, split: str, stated: MeanInterval | None
+    block: Block, named_axes: list[tuple[str, str]], first: Planned, score: str, split: str, stated: MeanInterval | None
 ) -> PaperScore | None:
     if score not in published.SCORES:
         return None
-    printed = published.value(block.paper, told, split, first.spec)
+    printed = published.value(block.paper, named_axes, split, first.spec)
     return published.beside(printed, stated, published.comparable(block.paper, first.spec, score))
 
 
 def _others(block: Block, done: list[Result]) -> dict[ScoreName, MeanInterval]:
     names = {(split, score): None for result in done for split, scores in result.scores.items() for score in scores}
-    made = {}
+    means = {}
     for split, score in names:
         if (split, score) != (block.split, block.score):
             factor = metrics.metric(score, split).factor
-            found = [r.scores[split][score] * factor for r in done if score in r.scores.get(split, {})]
-            stated = statistic(found)
+            values = [r.scores[split][score] * factor for r in done if score in r.scores.get(split, {})]
+            stated = statistic(values)
             if stated is not None:
-                made[ScoreName(split, score)] = stated
-    return made
+                means[ScoreName(split, score)] = stated
+    return means
 
 
 def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[LengthScores, ...]]:
     """Return what runs reach on each stretch of length; nothing where some that have scores were not scored so."""
     if not all(result.lengths for result in done if result.scores):
         return {}
-    made: dict[ScoreName, dict[LengthBucket, dict[str, float]]] = {}
+    by_score: dict[ScoreName, dict[LengthBucket, dict[str, float]]] = {}
     for result in done:
         for split, scores in result.lengths.items():
-            for score, found in scores.items():
-                factor, known = metrics.metric(score, split).factor, made.setdefault(ScoreName(split, score), {})
-                for one in found:
-                    reached = known.setdefault(LengthBucket(one.low, one.high, one.sentences), {})
-                    reached[str(result.spec.seed)] = factor * one.score
+            for score, buckets in scores.items():
+                factor, known = metrics.metric(score, split).factor, by_score.setdefault(ScoreName(split, score), {})
+                for bucket in buckets:
+                    reached = known.setdefault(LengthBucket(bucket.low, bucket.high, bucket.sentences), {})
+                    reached[str(result.spec.seed)] = factor * bucket.score
     return {
-        name: tuple(LengthScores(*bucket, found) for bucket, found in known.items()) for name, known in made.items()
+        name: tuple(LengthScores(*bucket, buckets) for bucket, buckets in known.items())
+        for name, known in by_score.items()
     }
 
 
@@ -178,8 +179,8 @@ def _epoch_choices(score: str, done: Sequence[Result], metric: Metric) -> tuple[
     ]
     known = [history for history in histories if history]
     choices = {
-        "highest score": [max(history, key=lambda one: one[1]) for history in known],
-        "lowest loss": [min(history, key=lambda one: one[2]) for history in known],
+        "highest score": [max(history, key=lambda record: record[1]) for history in known],
+        "lowest loss": [min(history, key=lambda record: record[2]) for history in known],
     }
     return tuple(
         EpochChoice(criterion, sum(epoch for epoch, _, _ in chosen) / len(chosen), stated)
@@ -195,12 +196,12 @@ def _short(value: float) -> float:
 
 def _lowest_loss(result: Result) -> float | None:
     """Return the lowest validation loss of a run that was scored."""
-    found = [loss for record in result.history if (loss := record.get("valid loss")) is not None]
-    return _short(min(found)) if found and result.best_epoch else None
+    losses = [loss for record in result.history if (loss := record.get("valid loss")) is not None]
+    return _short(min(losses)) if losses and result.best_epoch else None
 
 
 def _bases(
-    made: Sequence[TableRow], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
+    rows: Sequence[TableRow], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
 ) -> list[dict[int | str, bool]]:
     """Return for each row the places of those that it is compared with, perhaps itself, or a name that is not there.
 
@@ -211,41 +212,41 @@ def _bases(
         pinned = dict(base.at)
         wanted = {axis: pinned.get(axis, value) for axis, value in row.axes if axis in varied}
         wanted |= {axis: value if base.recipe == SAME else base.recipe for axis, value in row.axes if axis in compared}
-        fits = (number for number, other in enumerate(made) if wanted.items() <= dict(other.axes).items())
+        fits = (number for number, other in enumerate(rows) if wanted.items() <= dict(other.axes).items())
         return next(fits, base.recipe) if compared else base.recipe
 
-    found: list[dict[int | str, bool]] = []
-    for row in made:
+    bases: list[dict[int | str, bool]] = []
+    for row in rows:
         places: dict[int | str, bool] = {}
         for base in baselines:
             where = place(row, base)
             places[where] = places.get(where, False) or base.recipe != SAME
-        found.append(places)
-    return found
+        bases.append(places)
+    return bases
 
 
-def _compared(made: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[TableRow]:
+def _compared(rows: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[TableRow]:
     """Return rows with their differences; of two that are baselines of each other, the one that is named later has it."""
     named = {number for places in bases for number, plain in places.items() if plain}
     compared = []
-    for number, (row, places) in enumerate(zip(made, bases, strict=True)):
+    for number, (row, places) in enumerate(zip(rows, bases, strict=True)):
         order = list(places)
         later = order[order.index(number) :] if number in places else []
-        found: dict[str, Difference | None] = {}
+        differences: dict[str, Difference | None] = {}
         for place in order:
             if not isinstance(place, int):
-                found[place] = None
+                differences[place] = None
             elif place != number and not (place in later and number in bases[place]):
-                title = made[place].series if made[place].setting == row.setting else made[place].label
-                found[title] = difference(row.scores, made[place].scores, title, metric)
-        there = [one for one in found.values() if one is not None]
+                title = rows[place].series if rows[place].setting == row.setting else rows[place].label
+                differences[title] = difference(row.scores, rows[place].scores, title, metric)
+        there = [gap for gap in differences.values() if gap is not None]
         compared.append(
             replace(
                 row,
                 baseline=number in named,
                 difference=there[0] if there else None,
                 also=tuple(there[1:]),
-                lacking=tuple(title for title, one in found.items() if one is None),
+                lacking=tuple(title for title, gap in differences.items() if gap is None),
             )
         )
     return compared
@@ -255,13 +256,13 @@ def difference(scores: Mapping[str, float], base: Mapping[str, float], name: str
     """Return scores against others, paired by the seeds that both have; None where there is none."""
     if not scores.keys() & base.keys():
         return None
-    found = statistics.compare(_seeds(scores), _seeds(base))
-    facts = vars(found) | {"improvement": found.improvement if metric.higher else 1 - found.improvement}
+    comparison = statistics.compare(_seeds(scores), _seeds(base))
+    facts = vars(comparison) | {"improvement": comparison.improvement if metric.higher else 1 - comparison.improvement}
     return Difference(
         **facts,
         baseline=name,
-        detectable=None if found.std is None else statistics.detectable(found.std, found.n),
-        power=statistics.power_note(found, metric.unit),
+        detectable=None if comparison.std is None else statistics.detectable(comparison.std, comparison.n),
+        power=statistics.power_note(comparison, metric.unit),
     )
 
 
@@ -269,14 +270,14 @@ def _seeds(scores: Mapping[str, float]) -> dict[int, float]:
     return {int(seed): score for seed, score in scores.items()}
 
 
-def _best(metric: Metric, made: list[TableRow]) -> tuple[TableRow, ...]:
+def _best(metric: Metric, rows: list[TableRow]) -> tuple[TableRow, ...]:
     """Mark each setting's best mean; runs that left nothing to score rule a row out, for its mean leaves them out.
 
     A row that is alone in its setting is the best of nothing.
     """
     best: dict[str, float] = {}
-    rivals = Counter(row.setting for row in made)
-    for row in made:
+    rivals = Counter(row.setting for row in rows)
+    for row in rows:
         if row.statistic is not None and not row.unscored:
             mean = round(row.statistic.mean, metric.digits)
             known = best.get(row.setting, mean)
@@ -289,32 +290,37 @@ def _best(metric: Metric, made: list[TableRow]) -> tuple[TableRow, ...]:
             and rivals[row.setting] > 1
             and round(row.statistic.mean, metric.digits) == best[row.setting],
         )
-        for row in made
+        for row in rows
     )
 
 
-def judged(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[tuple[TableRow, ...]]:
+def with_verdicts(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[tuple[TableRow, ...]]:
     """Return the rows of all blocks with Holm's p, verdicts and marks: one correction over the whole report."""
-    found = [(metric, one) for metric, listed in tables for row in listed for one in row.differences]
-    decided = iter(decide(found))
-    made = []
+    differences = [
+        (metric, difference) for metric, listed in tables for row in listed for difference in row.differences
+    ]
+    decided = iter(decide(differences))
+    tables_judged = []
     for _, listed in tables:
         rows_of = []
         for row in listed:
             ones = [next(decided) for _ in row.differences]
             rows_of.append(replace(row, difference=ones[0], also=tuple(ones[1:])) if ones else row)
-        made.append(tuple(rows_of))
-    return made
+        tables_judged.append(tuple(rows_of))
+    return tables_judged
 
 
-def decide(found: Sequence[tuple[Metric, Difference]]) -> list[Difference]:
+def decide(differences: Sequence[tuple[Metric, Difference]]) -> list[Difference]:
     """Return differences with Holm's p over all of them, verdicts and marks."""
-    adjusted = iter(statistics.holm([one.t_p for _, one in found if one.t_p is not None]))
-    return [one if one.t_p is None else _decided(one, next(adjusted), metric) for metric, one in found]
+    adjusted = iter(statistics.holm([difference.t_p for _, difference in differences if difference.t_p is not None]))
+    return [
+        difference if difference.t_p is None else _decided(difference, next(adjusted), metric)
+        for metric, difference in differences
+    ]
 
 
-def _decided(found: Difference, p: float, metric: Metric) -> Difference:
-    verdict = ("better" if (found.mean > 0) == metric.higher else "worse") if p < LEVEL else ""
-    reachable = found.floor <= LEVEL
+def _decided(difference: Difference, p: float, metric: Metric) -> Difference:
+    verdict = ("better" if (difference.mean > 0) == metric.higher else "worse") if p < LEVEL else ""
+    reachable = difference.floor <= LEVEL
     mark = next((mark for line, mark in _MARKS if p < line), "") if reachable else ""
-    return replace(found, holm_p=p, verdict=verdict, mark=mark)
+    return replace(difference, holm_p=p, verdict=verdict, mark=mark)

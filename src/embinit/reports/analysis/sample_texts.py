@@ -32,8 +32,8 @@ def texts_in(folder: Path) -> Texts:
     """Return what gives a run's sentences, if the task that it was trained on lies in this folder."""
 
     def texts(spec: Spec, split: str) -> SplitTexts | None:
-        found = prepared_with(spec.task.data, folder)
-        return None if found is None or split not in found.splits else _known(found, split)
+        prepared = prepared_with(spec.task.data, folder)
+        return None if prepared is None or split not in prepared.splits else _known(prepared, split)
 
     return texts
 
@@ -55,6 +55,6 @@ def _known(prepared: Prepared, split: str) -> SplitTexts:
     sources = [text_of([tokens[i] for i in packed[row]], scheme) for row in range(len(packed))]
     if prepared.task == "translation":
         references = [text_of(words, target) for words in prepared.reference_tokens(split)]
-        return SplitTexts(sources, references, lambda said: text_of(re.split(" +", said), target))
+        return SplitTexts(sources, references, lambda text: text_of(re.split(" +", text), target))
     names = prepared.manifest["labels"]
     return SplitTexts(sources, [str(names[label]) for label in prepared.labels(split)])

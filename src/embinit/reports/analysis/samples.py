@@ -12,8 +12,8 @@ from embinit.reports.model import Example
 from embinit.reports.scores import TableRow
 
 
-def _as_it_is(said: str) -> str:
-    return said
+def _as_it_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,17 @@ def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
     chosen = []
     for part in parts:
         if part.chooses_for:
-            held = by_name[part.chooses_for]
+            target = by_name[part.chooses_for]
             best = _best(part)
             if best is not None:
-                chosen.append(_choice(part, best, held))
+                chosen.append(_choice(part, best, target))
     named = [_named(part, row) for part in parts for row in part.rows if part.candidate and row.axes == part.candidate]
     return (*_decided(chosen), *_decided(named))
 
 
-def _decided(made: Sequence[Choice]) -> list[Choice]:
-    decided = iter(decide([(one.metric, found) for one in made for found in one.differences]))
-    return [replace(one, differences=tuple(next(decided) for _ in one.differences)) for one in made]
+def _decided(choices: Sequence[Choice]) -> list[Choice]:
+    decided = iter(decide([(choice.metric, difference) for choice in choices for difference in choice.differences]))
+    return [replace(choice, differences=tuple(next(decided) for _ in choice.differences)) for choice in choices]
 
 
 def _candidates(part: Part) -> list[TableRow]:
@@ -44,21 +44,23 @@ def _candidates(part: Part) -> list[TableRow]:
 def _best(part: Part) -> TableRow | None:
     there = [(row, row.statistic.mean) for row in _candidates(part) if row.statistic is not None and not row.unscored]
     sign = 1 if part.metric.higher else -1
-    return max(there, key=lambda one: sign * one[1])[0] if there else None
+    return max(there, key=lambda pair: sign * pair[1])[0] if there else None
 
 
-def _choice(part: Part, best: TableRow, held: Part) -> Choice:
+def _choice(part: Part, best: TableRow, target: Part) -> Choice:
     assert best.statistic is not None
-    row = next((row for row in held.rows if row.axes == best.axes), None)
+    row = next((row for row in target.rows if row.axes == best.axes), None)
     # Seeds that chose it tell nothing new of it.
     judged = row is not None and not best.scores.keys() & row.scores.keys()
     return Choice(
-        block=held.name,
-        metric=held.metric,
+        block=target.name,
+        metric=target.metric,
         label=best.label,
         seeds=tuple(sorted(best.scores, key=int)),
         there=best.statistic,
-        complete=all(len(one.scores) + one.unscored == one.planned for one in _candidates(part)),
+        complete=all(
+            len(candidate.scores) + candidate.unscored == candidate.planned for candidate in _candidates(part)
+        ),
         held_out=row.statistic if row is not None and judged else None,
         differences=row.differences if row is not None and judged else (),
         lacking=row.lacking if row is not None else (),
@@ -80,16 +82,16 @@ def _named(part: Part, row: TableRow) -> Choice:
 
 
 def choice_verdicts(
-    made: Sequence[Choice], baselines: Sequence[Baseline]
+    choices: Sequence[Choice], baselines: Sequence[Baseline]
 ) -> tuple[JudgedChoices | AwaitedChoices, ...]:
     """Return what becomes of the starts that were chosen on other seeds, then of those that were named beforehand.
 
     Chosen starts that are not judged yet are given only if all candidates were run.
     """
-    chosen, named = ([one for one in made if one.named == way] for way in (False, True))
-    judged = [tuple(one for one in group if one.differences) for group in (chosen, named)]
+    chosen, named = ([choice for choice in choices if choice.named == way] for way in (False, True))
+    judged = [tuple(choice for choice in group if choice.differences) for group in (chosen, named)]
     verdicts: list[JudgedChoices | AwaitedChoices] = []
-    waiting = tuple(one for one in chosen if one.complete)
+    waiting = tuple(choice for choice in chosen if choice.complete)
     if judged[0]:
         verdicts.append(JudgedChoices(judged[0], tuple(baselines)))
     elif waiting:
@@ -99,9 +101,9 @@ def choice_verdicts(
     return tuple(verdicts)
 
 
-def with_named(parts: Sequence[Part], made: Sequence[Choice]) -> tuple[Part, ...]:
+def with_named(parts: Sequence[Part], choices: Sequence[Choice]) -> tuple[Part, ...]:
     """Return blocks whose answers begin with the start that was named there, which is corrected by itself."""
-    named = {one.block: NamedStart(one) for one in made if one.named and one.differences}
+    named = {choice.block: NamedStart(choice) for choice in choices if choice.named and choice.differences}
     return tuple(
         replace(part, answer=answer([named[part.name], *part.answer.verdicts])) if part.name in named else part
         for part in parts

@@ -31,31 +31,31 @@ class SizeCost:
 
 def size_costs(part: Part) -> list[SizeCost]:
     """Return the change of every line that has both ends of a sweep over scale; none for another sweep."""
-    found = _moved(part)
-    if not found:
+    lines = _moved(part)
+    if not lines:
         return []
-    firsts = _firsts(found)
-    changes = pooled([list(moved.values()) for _, moved in found.values()])
+    firsts = _firsts(lines)
+    changes = pooled([list(moved.values()) for _, moved in lines.values()])
     against = {
         name: [change - base[seed] for seed, change in moved.items() if seed in base]
-        for name, (_, moved) in found.items()
-        if (base := found[firsts[name]][1]) is not moved
+        for name, (_, moved) in lines.items()
+        if (base := lines[firsts[name]][1]) is not moved
     }
     against = {name: values for name, values in against.items() if values}
     beside = dict(zip(against, pooled(list(against.values())), strict=True))
     return [
         SizeCost(name, series, change, beside.get(name))
-        for (name, (series, _)), change in zip(found.items(), changes, strict=True)
+        for (name, (series, _)), change in zip(lines.items(), changes, strict=True)
     ]
 
 
-def _firsts(found: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
+def _firsts(lines: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
     """Return for each line the one that it is held against."""
     first: dict[str, str] = {}
-    for name, (series, _) in found.items():
+    for name, (series, _) in lines.items():
         first.setdefault(series, name)
-    alone = len(first) == len(found)
-    return {name: next(iter(found)) if alone else first[series] for name, (series, _) in found.items()}
+    alone = len(first) == len(lines)
+    return {name: next(iter(lines)) if alone else first[series] for name, (series, _) in lines.items()}
 
 
 def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
@@ -64,15 +64,15 @@ def _moved(part: Part) -> dict[str, tuple[str, dict[str, float]]]:
     if ends is None or part.sweep is None:
         return {}
     by_label = {row.label: row for row in part.rows}
-    made = {}
+    lines = {}
     for name, line in part.sweep.lines.items():
         rows: dict[float, TableRow] = {point.x: by_label[point.label] for point in line}
         if all(end in rows for end in ends):
             small, large = (rows[end].scores for end in ends)
             moved = {seed: score - small[seed] for seed, score in large.items() if seed in small}
             if moved:
-                made[name] = (rows[ends[0]].series, moved)
-    return made
+                lines[name] = (rows[ends[0]].series, moved)
+    return lines
 
 
 def _ends(part: Part) -> tuple[float, float] | None:
@@ -101,11 +101,11 @@ def size_changes(parts: Sequence[Part], recipe: str) -> tuple[SizeChanges, ...]:
 
 def _named(costs: Sequence[tuple[str, SizeCost, Part]]) -> tuple[SizeChange, ...]:
     names = Counter(name for name, _, _ in costs)
-    made = []
+    changes = []
     for name, cost, part in costs:
         own = f"{part.name}, {name}" if names[name] > 1 else name
-        made.append(SizeChange(own if name else part.name, cost.change, part.metric))
-    return tuple(made)
+        changes.append(SizeChange(own if name else part.name, cost.change, part.metric))
+    return tuple(changes)
 
 
 def _apart(part: Part, cost: SizeCost) -> str:
@@ -116,18 +116,18 @@ def _apart(part: Part, cost: SizeCost) -> str:
 
 def size_table(part: Part) -> Table | None:
     """Return each line's change, and that against the first line's; None where there are no two lines to compare."""
-    ends, found = _ends(part), size_costs(part)
-    if ends is None or len(found) < 2:
+    ends, costs = _ends(part), size_costs(part)
+    if ends is None or len(costs) < 2:
         return None
     span = f"from {compact(ends[0])} to {compact(ends[1])}"
     rows = tuple(
         (
-            TableCell(one.line),
-            TableCell(difference_text(one.change, part.metric)),
-            TableCell(NONE if one.beside is None else difference_text(one.beside, part.metric)),
+            TableCell(cost.line),
+            TableCell(difference_text(cost.change, part.metric)),
+            TableCell(NONE if cost.beside is None else difference_text(cost.beside, part.metric)),
         )
-        for one in found
+        for cost in costs
     )
     caption = f"What size costs, {span}: paired by seed; the 95 % intervals have one σ, that within all these lines"
-    alone = len({one.series for one in found}) == len(found)
-    return Table(caption, ("", span, f"against {found[0].line if alone else _apart(part, found[0])}"), rows)
+    alone = len({cost.series for cost in costs}) == len(costs)
+    return Table(caption, ("", span, f"against {costs[0].line if alone else _apart(part, costs[0])}"), rows)

@@ -30,7 +30,7 @@ def _optima(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> list[Swee
         while high < len(line) - 1 and line[high + 1].label not in below:
             high += 1
         optima.append(SweepOptimum(name, "", best.x, best.mean, metric, line[low].x, line[high].x))
-    return sorted(optima, key=lambda one: -sign * one.mean)
+    return sorted(optima, key=lambda optimum: -sign * optimum.mean)
 
 
 def _below(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> set[str]:
@@ -45,22 +45,22 @@ def _below(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> set[str]:
             lost = [sign * (best[seed] - score) for seed, score in scores.items() if seed in best]
             if scores is not best and lost:
                 behind[point.label] = lost
-    found = zip(behind, pooled(list(behind.values())), strict=True)
-    return {label for label, one in found if one.low is not None and one.low > 0}
+    losses = zip(behind, pooled(list(behind.values())), strict=True)
+    return {label for label, loss in losses if loss.low is not None and loss.low > 0}
 
 
 def _differences(rows: Sequence[TableRow], sweep: Sweep) -> list[SweepDifference]:
     """Return at which places of a sweep each line is better or worse than the baseline's."""
     known = {row.label: row.difference for row in rows if row.difference is not None}
     directions: tuple[Direction, ...] = ("better", "worse")
-    made = []
+    differences = []
     for name, line in list(sweep.lines.items())[:NAMED]:
         for direction in directions:
             places = [point for point in line if point.label in known and known[point.label].verdict == direction]
             if places:
                 baseline = known[places[0].label].baseline
-                made.append(SweepDifference(name, direction, baseline, tuple(point.x for point in places)))
-    return made
+                differences.append(SweepDifference(name, direction, baseline, tuple(point.x for point in places)))
+    return differences
 
 
 def best_places(parts: Sequence[Part]) -> BestPlaces:
@@ -73,5 +73,5 @@ def _best(part: Part) -> SweepOptimum:
     assert part.sweep is not None
     sign = 1 if part.metric.higher else -1
     points = [(point, name) for name, line in part.sweep.lines.items() for point in line]
-    best, line = max(points, key=lambda one: sign * one[0].mean)
+    best, line = max(points, key=lambda pair: sign * pair[0].mean)
     return SweepOptimum(line, part.name, best.x, best.mean, part.metric, best.x, best.x)

@@ -22,42 +22,42 @@ class AxisMark:
     high: float
 
 
-def marks(compacts: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
+def marks(files: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
     """Return the marks of every block of training, by the names of its experiment and its own.
 
     A source's ratio is known where `inspect`'s verdicts on the same rows are among the files.
     """
-    raw = _raw(compacts)
+    raw = _raw(files)
     return {
-        (one.experiment.name, block.name): (*_xavier(block, one.results), *_sources(block, one.results, raw))
-        for one in compacts
-        if one.experiment.kind == "training"
-        for block in one.experiment.blocks
+        (file.experiment.name, block.name): (*_xavier(block, file.results), *_sources(block, file.results, raw))
+        for file in files
+        if file.experiment.kind == "training"
+        for block in file.experiment.blocks
     }
 
 
-def _raw(compacts: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
+def _raw(files: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
     """Return source and ratio by the fingerprint of the rows that were diagnosed."""
-    found = {}
-    for one in compacts:
-        if one.experiment.kind == "verdict":
-            for block in one.measured["blocks"] if one.measured else ():
+    ratios = {}
+    for file in files:
+        if file.experiment.kind == "verdict":
+            for block in file.measured["blocks"] if file.measured else ():
                 for row in block["rows"]:
                     absorbed = basis_of(row["basis"]).absorbed
                     if row["rows"] and absorbed is not None:
-                        found[str(row["rows"])] = (str(row["source"]), float(absorbed.ratio))
-    return found
+                        ratios[str(row["rows"])] = (str(row["source"]), float(absorbed.ratio))
+    return ratios
 
 
 def _xavier(block: Block, results: Results) -> tuple[AxisMark, ...]:
     done = [result for runs in grouped(block).values() for result in finished(runs, results) if result.matrices]
-    found = {
+    ratios = {
         known
         for result in done
         for matrix in result.matrices.values()
         if (known := ratio(result, xavier_std(int(matrix["rows"]), int(matrix["dim"])), int(matrix["dim"]))) is not None
     }
-    return (AxisMark("Xavier's own", min(found), max(found)),) if found else ()
+    return (AxisMark("Xavier's own", min(ratios), max(ratios)),) if ratios else ()
 
 
 def _sources(block: Block, results: Results, raw: dict[str, tuple[str, float]]) -> tuple[AxisMark, ...]:

@@ -54,7 +54,7 @@ def completed_blocks(summary: Summary) -> tuple[CompletedBlock, ...]:
 
 def completed_only(summary: Summary) -> Summary:
     """Return a report of what has been run alone; its caveats are about that."""
-    parts = tuple(one.part for one in completed_blocks(summary))
+    parts = tuple(block.part for block in completed_blocks(summary))
     series = {row.series for part in parts for row in part.rows}
     return replace(
         summary,

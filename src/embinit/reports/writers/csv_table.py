@@ -62,12 +62,12 @@ def spreadsheet(summary: Summary) -> str:
     writer.writerow(COLUMNS)
     for part in summary.parts:
         for row in part.rows:
-            for found in (row.difference, *row.also):
-                writer.writerow([_plain(value) for value in _line(summary, part, row, found)])
+            for difference in (row.difference, *row.also):
+                writer.writerow([_plain(value) for value in _line(summary, part, row, difference)])
     return out.getvalue()
 
 
-def _line(summary: Summary, part: Part, row: TableRow, found: Difference | None) -> list[Any]:
+def _line(summary: Summary, part: Part, row: TableRow, difference: Difference | None) -> list[Any]:
     stated, theirs = row.statistic, row.paper
     return [
         summary.name,
@@ -85,9 +85,17 @@ def _line(summary: Summary, part: Part, row: TableRow, found: Difference | None)
         row.epoch,
         row.best,
         row.baseline,
-        found.baseline if found else None,
-        *((found.mean, found.low, found.high, found.n, found.t_p, found.holm_p) if found else [None] * 6),
-        *((found.permutation_p, found.floor, found.improvement, found.verdict) if found else [None] * 4),
+        difference.baseline if difference else None,
+        *(
+            (difference.mean, difference.low, difference.high, difference.n, difference.t_p, difference.holm_p)
+            if difference
+            else [None] * 6
+        ),
+        *(
+            (difference.permutation_p, difference.floor, difference.improvement, difference.verdict)
+            if difference
+            else [None] * 4
+        ),
         *((theirs.table, theirs.mean, theirs.std, theirs.difference, theirs.within) if theirs else [None] * 5),
         part.missing,
     ]

@@ -49,29 +49,29 @@ def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
 
 def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[AxisMark]], None]]:
     """Return the pictures of a block, each with what writes it."""
-    made: dict[str, Callable[[Path, Sequence[AxisMark]], None]] = {}
+    writers: dict[str, Callable[[Path, Sequence[AxisMark]], None]] = {}
     if not is_run(part):
-        return made
+        return writers
     if part.sweep is not None and part.sweep.lines:
-        made["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
+        writers["sweep"] = lambda path, marks: sweep_figure(part, path, marks)
     elif any(part.curves.values()):
-        made["curves"] = lambda path, _: curves_figure(part, path, colors)
+        writers["curves"] = lambda path, _: curves_figure(part, path, colors)
     if length_effects(part.rows, part.metric.split):
-        made["lengths"] = lambda path, _: lengths_figure(part, path, colors)
-    return made
+        writers["lengths"] = lambda path, _: lengths_figure(part, path, colors)
+    return writers
 
 
 def figures(
     summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[AxisMark]] | None = None
 ) -> list[Path]:
     """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
-    made = []
+    paths = []
     for place, named in names(summary, form).items():
         part = summary.parts[place - 1]
         for name, write in zip(named, _kinds(part, summary.colors).values(), strict=True):
-            made.append(folder / name)
-            write(made[-1], (marks or {}).get((summary.name, part.name), ()))
-    return made
+            paths.append(folder / name)
+            write(paths[-1], (marks or {}).get((summary.name, part.name), ()))
+    return paths
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
@@ -166,22 +166,24 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[AxisMark] = ()) -> None
 
 def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
     """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
-    found = [one for one in scores_by_length(part.rows, part.metric.split) if any(line.base for line in one.lines)]
-    if not found:
+    tables = [
+        scores for scores in scores_by_length(part.rows, part.metric.split) if any(line.base for line in scores.lines)
+    ]
+    if not tables:
         raise EmbinitError(f"{part.name} has no scores by length to compare")
-    lows = sorted({bucket.low for one in found for bucket in one.buckets})
+    lows = sorted({bucket.low for scores in tables for bucket in scores.buckets})
 
-    def drawing(one: ScoresByLength) -> Callable[[Any], None]:
+    def drawing(scores: ScoresByLength) -> Callable[[Any], None]:
         def draw(axes: Any) -> None:
             axes.axhline(0, color=_INK, linewidth=1)
-            held = [line for line in one.lines if line.base][:_LINES]
-            for number, line in enumerate(held):
+            lines_with_base = [line for line in scores.lines if line.base][:_LINES]
+            for number, line in enumerate(lines_with_base):
                 color, dash = _look(line.series, colors)
                 drawn = [
-                    (lows.index(at.low), point) for at, point in zip(one.buckets, line.points, strict=True) if point
+                    (lows.index(at.low), point) for at, point in zip(scores.buckets, line.points, strict=True) if point
                 ]
                 axes.errorbar(
-                    [x + 0.05 * (number - (len(held) - 1) / 2) for x, _ in drawn],
+                    [x + 0.05 * (number - (len(lines_with_base) - 1) / 2) for x, _ in drawn],
                     [point.mean for _, point in drawn],
                     yerr=[0 if point.high is None else point.high - point.mean for _, point in drawn],
                     color=color, linestyle=dash, marker="o", markersize=4, linewidth=1.6, elinewidth=1.1,
@@ -191,8 +193,8 @@ def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
 
         return draw
 
-    bases = " or ".join(dict.fromkeys(line.base for one in found for line in one.lines if line.base))
-    panels = [(one.metric.split if len(found) > 1 else "", drawing(one)) for one in found]
+    bases = " or ".join(dict.fromkeys(line.base for scores in tables for line in scores.lines if line.base))
+    panels = [(scores.metric.split if len(tables) > 1 else "", drawing(scores)) for scores in tables]
     axes = (f"sentences of so many tokens, up to the next number\n{_BARS}", f"{part.metric.label} against {bases}")
     _write(path, part.name, panels, axes)
 
@@ -263,10 +265,13 @@ def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, s
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", color="#e6e3dc", linewidth=0.7)
             axes.set_axisbelow(True)
-            handles, said = axes.get_legend_handles_labels()
+            handles, labels_of_lines = axes.get_legend_handles_labels()
             # Lines with intervals come before the marks behind them.
-            found = sorted(zip(said, handles, strict=True), key=lambda one: not isinstance(one[1], ErrorbarContainer))
-            legend = dict(found) | legend
+            entries = sorted(
+                zip(labels_of_lines, handles, strict=True),
+                key=lambda entry: not isinstance(entry[1], ErrorbarContainer),
+            )
+            legend = dict(entries) | legend
         for place, axes in enumerate(cells):
             axes.set_visible(place < len(drawn))
             if place + across >= len(drawn):

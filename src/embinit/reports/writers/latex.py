@@ -43,24 +43,24 @@ _SPECIAL = {
 
 def latex(summary: Summary) -> str:
     """Return the report's tables as LaTeX, one environment each; needs booktabs, textcomp and UTF-8."""
-    made = [
+    lines = [
         "% Needs \\usepackage{booktabs}, and \\usepackage[T1]{fontenc} with pdflatex.",
         f"% {_comment(summary.title)}: {_comment(str(summary.answer))}",
-        *(f"% {_comment(said)}" for said in summary.caveats),
+        *(f"% {_comment(caveat)}" for caveat in summary.caveats),
         "",
     ]
     whole = tables.overview(summary)
-    made += [environment(whole, f"{summary.title}: all blocks", f"tab:{_label(summary.name)}"), ""] if whole else []
+    lines += [environment(whole, f"{summary.title}: all blocks", f"tab:{_label(summary.name)}"), ""] if whole else []
     for place, part in enumerate(summary.parts, 1):
         if part.missing:
-            made += [f"% {_comment(part.name)} not run: {_comment(part.missing)}", ""]
+            lines += [f"% {_comment(part.name)} not run: {_comment(part.missing)}", ""]
         else:
-            found = _narrow(tables.block_table(part))
+            narrow = _narrow(tables.block_table(part))
             label = f"tab:{_label(summary.name)}-{place}"
             vectors = "".join(f" {name}: {ended(about)}" for name, about in part.sources)
-            caption = f"{part.name}. {found.caption}. {part.answer}{vectors}"
-            made += [environment(found, caption, label), ""]
-    return "\n".join(made)
+            caption = f"{part.name}. {narrow.caption}. {part.answer}{vectors}"
+            lines += [environment(narrow, caption, label), ""]
+    return "\n".join(lines)
 
 
 def _narrow(table: Table) -> Table:
@@ -94,13 +94,13 @@ def environment(table: Table, caption: str, label: str) -> str:
     )
 
 
-def text(said: str) -> str:
+def text(plain: str) -> str:
     """Return text that LaTeX sets as it is."""
-    return "".join(_SPECIAL.get(letter, letter) for letter in " ".join(said.split()) if letter.isprintable())
+    return "".join(_SPECIAL.get(letter, letter) for letter in " ".join(plain.split()) if letter.isprintable())
 
 
-def _comment(said: str) -> str:
-    return " ".join(said.split())
+def _comment(plain: str) -> str:
+    return " ".join(plain.split())
 
 
 def _label(name: str) -> str:

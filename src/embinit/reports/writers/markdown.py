@@ -51,8 +51,8 @@ def _part(part: Part, head: str) -> list[str]:
     if part.missing:
         return [*lines, f"*Not run: {text(part.missing)}*", ""]
     lines += [text(str(part.answer)), ""]
-    found = tables.block_table(part)
-    lines += [table(found), "", f"{text(found.caption)}.", ""]
+    scores = tables.block_table(part)
+    lines += [table(scores), "", f"{text(scores.caption)}.", ""]
     lines += [f"- {text(note)}" for note in part.notes] + [""]
     lines += [f"- source {text(name)}: {text(about)}" for name, about in part.sources] + [""]
     for captioned in length_tables(part):
@@ -69,15 +69,15 @@ def _part(part: Part, head: str) -> list[str]:
     for example in part.examples:
         lines += [f"- sentence {example.number}{': ' + text(example.source) if example.source else ''}"]
         lines += [f"  - *reference*: {text(example.reference)}"] if example.reference else []
-        lines += [f"  - {text(label)}: {text(said)}" for label, said in example.outputs.items()]
+        lines += [f"  - {text(label)}: {text(output)}" for label, output in example.outputs.items()]
     return [*lines, ""]
 
 
-def table(made: Table) -> str:
+def table(content: Table) -> str:
     """Return a table as Markdown; the best is bold, numbers are set right."""
-    rule = ["---"] * made.words + ["--:"] * (len(made.header) - made.words)
-    body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in made.rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in made.header], rule, *body))
+    rule = ["---"] * content.words + ["--:"] * (len(content.header) - content.words)
+    body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in content.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in content.header], rule, *body))
 
 
 def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
@@ -98,19 +98,19 @@ def ended(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def text(said: str) -> str:
+def text(plain: str) -> str:
     """Return text that Markdown shows as it is: on one line, nothing in it a tag, a link, a table's bar or emphasis."""
-    said = " ".join(said.split())
-    said = re.sub(r"([\\`*|~]|\](?=[(\[:])|\[(?=[\^ xX]))", r"\\\1", said)
-    said = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\_", said)
-    said = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    said = re.sub(r"(?i)\b(?:https?|ftp)://|\bwww\.", _unlinked, said)
-    return re.sub(r"^(#|[-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))", _guarded, said)
+    plain = " ".join(plain.split())
+    plain = re.sub(r"([\\`*|~]|\](?=[(\[:])|\[(?=[\^ xX]))", r"\\\1", plain)
+    plain = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\_", plain)
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = re.sub(r"(?i)\b(?:https?|ftp)://|\bwww\.", _unlinked, plain)
+    return re.sub(r"^(#|[-+=](?=[-+=\s]|$)|\d+[.)](?=\s|$))", _guarded, plain)
 
 
-def _unlinked(found: re.Match[str]) -> str:
-    return f"{found[0][:-1]}&#{ord(found[0][-1])};"
+def _unlinked(match: re.Match[str]) -> str:
+    return f"{match[0][:-1]}&#{ord(match[0][-1])};"
 
 
-def _guarded(found: re.Match[str]) -> str:
-    return found[0][:-1] + "\\" + found[0][-1]
+def _guarded(match: re.Match[str]) -> str:
+    return match[0][:-1] + "\\" + match[0][-1]

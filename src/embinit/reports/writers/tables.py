@@ -24,17 +24,17 @@ def mean(stated: MeanInterval | None, metric: Metric) -> str:
 def seeds(row: TableRow) -> str:
     """Return what a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty where it lacks nothing."""
     there = len(row.scores)
-    said = [f"{there}/{row.planned}"] if there < row.planned else []
-    said += [f"{row.diverged} diverged"] if row.diverged else []
-    return f"({', '.join(said)})" if said else ""
+    lacks = [f"{there}/{row.planned}"] if there < row.planned else []
+    lacks += [f"{row.diverged} diverged"] if row.diverged else []
+    return f"({', '.join(lacks)})" if lacks else ""
 
 
-def against(found: Difference | None, metric: Metric) -> str:
+def against(difference: Difference | None, metric: Metric) -> str:
     """Return `+1.4 [0.9, 1.9]**`."""
-    if found is None:
+    if difference is None:
         return NONE
-    bounds = "" if found.low is None else f" {interval(found.low, found.high, metric.digits, sign=True)}"
-    return f"{signed(found.mean, metric.digits)}{bounds}{found.mark}"
+    bounds = "" if difference.low is None else f" {interval(difference.low, difference.high, metric.digits, sign=True)}"
+    return f"{signed(difference.mean, metric.digits)}{bounds}{difference.mark}"
 
 
 def within(value: bool | None) -> str:
@@ -59,10 +59,10 @@ def caption(part: Part) -> str:
 
 def against_header(part: Part) -> tuple[str, ...]:
     """Return what a block's differences are to: `against xavier`; where there are several, a column names them."""
-    found = [one for row in part.rows for one in row.differences]
-    if any(row.also for row in part.rows) or len({one.baseline for one in found}) > 1:
+    differences = [difference for row in part.rows for difference in row.differences]
+    if any(row.also for row in part.rows) or len({difference.baseline for difference in differences}) > 1:
         return ("against", "difference")
-    return (f"against {found[0].baseline}",) if found else ()
+    return (f"against {differences[0].baseline}",) if differences else ()
 
 
 def block_table(part: Part) -> Table:
@@ -79,7 +79,7 @@ def block_table(part: Part) -> Table:
         header += ["paper", "ours − paper", "within noise"]
     if any(row.losses for row in part.rows):
         header.append(LOSS.label)
-    made = []
+    lines = []
     for row in part.rows:
         stated, theirs = row.statistic, row.paper
         bounds = interval(stated.low, stated.high, metric.digits) if stated else NONE
@@ -97,19 +97,19 @@ def block_table(part: Part) -> Table:
             )
         if LOSS.label in header:
             cells.append(TableCell(mean(statistic(list(row.losses.values())), LOSS)))
-        made.append(tuple(cells))
-        for found in row.also:
-            told = _difference(row, found, metric, len(compared))
-            made.append((*[TableCell("")] * 3, *told, *[TableCell("")] * (len(header) - 3 - len(told))))
-    return Table(caption(part), tuple(header), tuple(made))
+        lines.append(tuple(cells))
+        for difference in row.also:
+            further = _difference(row, difference, metric, len(compared))
+            lines.append((*[TableCell("")] * 3, *further, *[TableCell("")] * (len(header) - 3 - len(further))))
+    return Table(caption(part), tuple(header), tuple(lines))
 
 
-def _difference(row: TableRow, found: Difference | None, metric: Metric, columns: int) -> list[TableCell]:
+def _difference(row: TableRow, difference: Difference | None, metric: Metric, columns: int) -> list[TableCell]:
     """Return the cells of one difference: its baseline where columns are two, the difference, p."""
     none = "baseline" if row.baseline else NONE
-    text = none if found is None else against(found, metric)
-    named = [TableCell(NONE if found is None else found.baseline)] if columns > 1 else []
-    return [*named, TableCell(text), TableCell(probability(found.holm_p) if found else NONE)]
+    text = none if difference is None else against(difference, metric)
+    named = [TableCell(NONE if difference is None else difference.baseline)] if columns > 1 else []
+    return [*named, TableCell(text), TableCell(probability(difference.holm_p) if difference else NONE)]
 
 
 def overview(summary: Summary) -> Table | None:
@@ -119,7 +119,7 @@ def overview(summary: Summary) -> Table | None:
     series = [name for name in summary.colors if any(row.series == name for part in shown for row in part.rows)]
     if len(shown) < 2 or len(series) > 8:
         return None
-    made = []
+    lines = []
     for part in shown:
         by_series = {row.series: row for row in part.rows}
         label = part.metric.label
@@ -134,20 +134,20 @@ def overview(summary: Summary) -> Table | None:
             else:
                 after = " ".join(text for text in (row.mark, seeds(row)) if text)
                 cells.append(TableCell(mean(row.statistic, part.metric), row.best, after))
-        made.append(tuple(cells))
-    return Table("All blocks", ("block", *series), tuple(made))
+        lines.append(tuple(cells))
+    return Table("All blocks", ("block", *series), tuple(lines))
 
 
 def others(part: Part, score: str = "") -> Table | None:
     """Return what else was scored, or this score on other sets alone, a column each; None where nothing was."""
-    others = {name: found for name, found in other_metrics(part).items() if score in ("", found.name)}
+    others = {name: metric for name, metric in other_metrics(part).items() if score in ("", metric.name)}
     if not others:
         return None
-    header = ("initialization", *(f"{found.label} ({found.split})" for found in others.values()))
-    made = tuple(
-        (TableCell(row.label), *(_other(row, name, found) for name, found in others.items())) for row in part.rows
+    header = ("initialization", *(f"{metric.label} ({metric.split})" for metric in others.values()))
+    lines = tuple(
+        (TableCell(row.label), *(_other(row, name, metric) for name, metric in others.items())) for row in part.rows
     )
-    return Table("Other scores", header, made)
+    return Table("Other scores", header, lines)
 
 
 def other_metrics(part: Part) -> dict[ScoreName, Metric]:
@@ -164,24 +164,27 @@ def _other(row: TableRow, name: ScoreName, metric: Metric) -> TableCell:
 
 def tests(part: Part) -> Table | None:
     """Return every test of a block's differences, a line each; None where nothing is compared."""
-    compared = [(row, one) for row in part.rows for one in row.differences]
+    compared = [(row, difference) for row in part.rows for difference in row.differences]
     if not compared:
         return None
     header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
-    made = tuple(
+    lines = tuple(
         tuple(
             TableCell(text)
             for text in (
                 row.label,
-                found.baseline,
-                str(found.n),
-                *(probability(p) for p in (found.t_p, found.holm_p, found.permutation_p, found.floor)),
-                share(found.improvement),
+                difference.baseline,
+                str(difference.n),
+                *(
+                    probability(p)
+                    for p in (difference.t_p, difference.holm_p, difference.permutation_p, difference.floor)
+                ),
+                share(difference.improvement),
             )
         )
-        for row, found in compared
+        for row, difference in compared
     )
-    return Table("Tests in full", header, made, words=2)
+    return Table("Tests in full", header, lines, words=2)
 
 
 def epoch_choices(part: Part) -> Table | None:
@@ -190,7 +193,7 @@ def epoch_choices(part: Part) -> Table | None:
     if not rows or part.sweep is not None:
         return None
     metric = part.metric
-    made = tuple(
+    lines = tuple(
         (
             TableCell(row.label),
             *(
@@ -203,7 +206,7 @@ def epoch_choices(part: Part) -> Table | None:
     )
     criteria = [choice.criterion for choice in rows[0].epoch_choices]
     header = ("initialization", *(f"{text}, {name}" for name in criteria for text in ("epoch", metric.label)))
-    return Table("Validation scores by both criteria for the epoch; the first one is kept", header, made)
+    return Table("Validation scores by both criteria for the epoch; the first one is kept", header, lines)
 
 
 def shapes(part: Part) -> Table | None:
@@ -212,44 +215,44 @@ def shapes(part: Part) -> Table | None:
         return None
     header = ("matrix", "rows × dim", "σ", "mean", "min", "max", "ratio", "types found", "tokens found")
     printed = any(shape.paper is not None for shape in part.shapes)
-    made = []
+    lines = []
     for shape in part.shapes:
         texts = [
-            f"{shape.label}, {shape.side}" if len({one.side for one in part.shapes}) > 1 else shape.label,
+            f"{shape.label}, {shape.side}" if len({other.side for other in part.shapes}) > 1 else shape.label,
             f"{shape.rows:,} × {shape.dim}",
             *(compact(value) for value in (shape.std, shape.mean, shape.min, shape.max, shape.ratio)),
             share(shape.types),
             share(shape.tokens),
         ]
         texts += [compact(shape.paper)] if printed else []
-        made.append(tuple(TableCell(text) for text in texts))
-    return Table("Embedding matrices", (*header, *(["paper σ"] if printed else [])), tuple(made))
+        lines.append(tuple(TableCell(text) for text in texts))
+    return Table("Embedding matrices", (*header, *(["paper σ"] if printed else [])), tuple(lines))
 
 
-def selection_table(made: Sequence[Choice]) -> Table | None:
+def selection_table(choices: Sequence[Choice]) -> Table | None:
     """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen or named."""
-    if not made:
+    if not choices:
         return None
     lines: list[tuple[TableCell, ...]] = []
-    for one in made:
-        none = "not run yet" if one.named else "no run on other seeds"
-        held = none if one.held_out is None else f"{mean(one.held_out, one.metric)} {one.metric.label}"
-        how = " (named beforehand)" if one.named else "" if one.complete else " (so far)"
-        head = (one.block, f"{one.label}{how}", mean(one.there, one.metric), held)
-        for found in one.differences or (None,):
-            first = found is None or found is one.differences[0]
-            told = (NONE,) * 3
-            if found is not None:
-                told = (found.baseline, against(found, one.metric), probability(found.holm_p))
-            lines.append(tuple(TableCell(text) for text in (*(head if first else ("",) * 4), *told)))
+    for choice in choices:
+        none = "not run yet" if choice.named else "no run on other seeds"
+        held_out = none if choice.held_out is None else f"{mean(choice.held_out, choice.metric)} {choice.metric.label}"
+        how = " (named beforehand)" if choice.named else "" if choice.complete else " (so far)"
+        head = (choice.block, f"{choice.label}{how}", mean(choice.there, choice.metric), held_out)
+        for difference in choice.differences or (None,):
+            first = difference is None or difference is choice.differences[0]
+            texts = (NONE,) * 3
+            if difference is not None:
+                texts = (difference.baseline, against(difference, choice.metric), probability(difference.holm_p))
+            lines.append(tuple(TableCell(text) for text in (*(head if first else ("",) * 4), *texts)))
     header = ("block", "chosen", "mean there", "held out", "against", "difference", "p (Holm)")
-    return Table(_selection_caption(made), header, tuple(lines), words=2)
+    return Table(_selection_caption(choices), header, tuple(lines), words=2)
 
 
-def _selection_caption(made: Sequence[Choice]) -> str:
-    seeds = listed(sorted({seed for one in made for seed in one.seeds}, key=int))
-    said = [f"Chosen on seeds {seeds}, judged on others"] if seeds else []
-    if any(one.named for one in made):
-        said.append(f"{'named' if said else 'Named'} beforehand: in the file before the block was run")
-    lines = "the lines of each kind by itself" if len(said) > 1 else "the lines of this table alone"
-    return f"{'; '.join(said)}; p is Holm's over {lines}"
+def _selection_caption(choices: Sequence[Choice]) -> str:
+    seeds = listed(sorted({seed for choice in choices for seed in choice.seeds}, key=int))
+    parts = [f"Chosen on seeds {seeds}, judged on others"] if seeds else []
+    if any(choice.named for choice in choices):
+        parts.append(f"{'named' if parts else 'Named'} beforehand: in the file before the block was run")
+    lines = "the lines of each kind by itself" if len(parts) > 1 else "the lines of this table alone"
+    return f"{'; '.join(parts)}; p is Holm's over {lines}"

@@ -48,6 +48,7 @@ def execute_on_ray(
     workers: int | None = None,
     watch: Watch | None = None,
     stopping: Callable[[], bool] = lambda: False,
+    keep_weights: bool = False,
 ) -> ExecutionSummary:
     """Return what became of the jobs of a file; every finished run is a folder below `out`, on this machine.
 
@@ -63,7 +64,8 @@ def execute_on_ray(
         chosen, slots = device_and_slots(ray, device)
         share = -(-(len(keys) - already) // slots)  # so that every slot of the cluster has something to do
         groups = checkpoints.groups_of(plan.jobs, out, min(share, members or share), chosen)
-        work = Work(out, chosen, 0.0, plan.commit, watch or Watch(), stopping, ExecutionSummary(already=already))
+        summary = ExecutionSummary(already=already)
+        work = Work(out, chosen, 0.0, plan.commit, watch or Watch(), stopping, summary, keep_weights)
         work.watch.planned(groups, already)
         driver = _Driver(ray, work)
         try:
@@ -114,7 +116,8 @@ class _Driver:
             held = self._locked(number, group)
             if held is not None:
                 named = task.options(name=f"embinit {group.name}")
-                ref = named.remote(number, embinit.__version__, order.jobs, self.work.device, board, *files)
+                what = (number, embinit.__version__, order.jobs, self.work.device, board)
+                ref = named.remote(*what, *files, keep_weights=self.work.keep_weights)
                 self.pending[ref] = held
 
     def _board(self) -> Any:

@@ -29,7 +29,15 @@ class Made:
     stopped: bool = False
 
 
-def make_group(number: int, version: str, jobs: bytes, device: str, board: Board | FarBoard, *parcels: Parcel) -> Made:
+def make_group(
+    number: int,
+    version: str,
+    jobs: bytes,
+    device: str,
+    board: Board | FarBoard,
+    *parcels: Parcel,
+    keep_weights: bool = False,
+) -> Made:
     """Return the runs of a group; `number` is the group's on the board, `version` that of who asks."""
     if embinit.__version__ != version:
         host = socket.gethostname()
@@ -46,17 +54,20 @@ def make_group(number: int, version: str, jobs: bytes, device: str, board: Board
             for parcel in parcels:
                 unpack(parcel, root)
             (root / "jobs.json").write_bytes(jobs)
-            return _made(root, keys, device, watch)
+            return _made(root, keys, device, watch, keep_weights)
     except GivenUp:
         return Made(b"", {}, stopped=True)
 
 
-def _made(root: Path, keys: list[str], device: str, watch: Watch) -> Made:
+def _made(root: Path, keys: list[str], device: str, watch: Watch, keep_weights: bool) -> Made:
     from embinit.experiments.execution.engine import execute
 
     out = root / "runs"
     # A checkpoint in this folder would be lost with the worker, so none is written.
-    summary = execute(root / "jobs.json", out, device=device, workers=1, watch=watch, every=math.inf)
+    jobs = root / "jobs.json"
+    summary = execute(
+        jobs, out, device=device, workers=1, watch=watch, every=math.inf, keep_weights=keep_weights
+    )  # fmt: skip
     done = [out / key for key in keys if is_done(out / key)]
     return Made(archive_of(done) if done else b"", {key: _details(out, key) for key in summary.failed})
 

@@ -21,16 +21,16 @@ def part_section(part: Part, place: int, summary: Summary) -> Html:
     else:
         results, charts = _results(part, summary), _charts(part, place)
         alone = len(summary.parts) == 1
-        told = [] if alone else [element("p", str(part.answer), class_="part-answer")]
-        content = [*told, *(charts + results if part.sweep else results + charts), *_behind(part, place, alone)]
+        answer = [] if alone else [element("p", str(part.answer), class_="part-answer")]
+        content = [*answer, *(charts + results if part.sweep else results + charts), *_behind(part, place, alone)]
     return element("section", element("h2", part.name), *content, id=name, class_="part")
 
 
 def _results(part: Part, summary: Summary) -> list[Html]:
-    made = [scores(part, summary) if part.measured is None else plain_table(part.measured)]
-    made += [_listed(part.notes, "notes")] if part.notes else []
-    made += [_sources(part)] if part.sources else []
-    return made
+    content = [scores(part, summary) if part.measured is None else plain_table(part.measured)]
+    content += [_listed(part.notes, "notes")] if part.notes else []
+    content += [_sources(part)] if part.sources else []
+    return content
 
 
 def _listed(texts: tuple[str, ...], kind: str) -> Html:
@@ -45,10 +45,10 @@ def _sources(part: Part) -> Html:
 def scores(part: Part, summary: Summary) -> Html:
     """Return the block's table: aligned on the point, the best in bold, differences drawn."""
     metric = part.metric
-    found = [one for row in part.rows for one in row.differences]
+    differences = [difference for row in part.rows for difference in row.differences]
     names = tables.against_header(part)
     printed = any(row.paper for row in part.rows)
-    forest = Forest(found, metric) if found else None
+    forest = Forest(differences, metric) if differences else None
     head = [element("th", "initialization", scope="col"), element("th", metric.label, scope="col", colspan=2)]
     head.append(element("th", "95 % interval", scope="col"))
     if forest is not None:
@@ -120,10 +120,10 @@ def _row(row: TableRow, metric: Metric, color: int, forest: Forest | None, print
     return element("tr", *cells, class_="baseline" if row.baseline else None)
 
 
-def _against(row: TableRow, found: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
+def _against(row: TableRow, difference: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
     """Return the cells of a row's difference; where it is `named`, its baseline before it."""
-    name = [element("td", NONE if found is None else found.baseline, class_="soft")] if named else []
-    if found is None:
+    name = [element("td", NONE if difference is None else difference.baseline, class_="soft")] if named else []
+    if difference is None:
         word = "baseline" if row.baseline else NONE
         return [
             *name,
@@ -131,16 +131,18 @@ def _against(row: TableRow, found: Difference | None, metric: Metric, forest: Fo
             element("td", forest.line(None), class_="drawn"),
             element("td", class_="number"),
         ]
-    bounds = interval(found.low, found.high, metric.digits, sign=True)
-    mark = element("sup", found.mark) if found.mark else None
+    bounds = interval(difference.low, difference.high, metric.digits, sign=True)
+    mark = element("sup", difference.mark) if difference.mark else None
     return [
         *name,
         element(
-            "td", element("span", signed(found.mean, metric.digits), class_=found.verdict or None), class_="number"
+            "td",
+            element("span", signed(difference.mean, metric.digits), class_=difference.verdict or None),
+            class_="number",
         ),
         element("td", bounds, mark, class_="spread"),
-        element("td", forest.line(found), class_="drawn"),
-        element("td", probability(found.holm_p), class_="number soft"),
+        element("td", forest.line(difference), class_="drawn"),
+        element("td", probability(difference.holm_p), class_="number soft"),
     ]
 
 
@@ -156,23 +158,23 @@ def _scrolling(table: Html, label: str) -> Html:
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
-def plain_table(made: Table, kind: str = "") -> Html:
+def plain_table(content: Table, kind: str = "") -> Html:
     """Return a table of plain cells; what comes after a number has a column of its own, so that numbers stay in line."""
-    behind = [any(row[place].after for row in made.rows) for place in range(len(made.header))]
+    behind = [any(row[place].after for row in content.rows) for place in range(len(content.header))]
     rows = [
         element(
             "tr",
             element("th", element("a", row[0].text, href=row[0].link) if row[0].link else row[0].text, scope="row"),
             *(cell for place in range(1, len(row)) for cell in _cells(row[place], behind[place])),
         )
-        for row in made.rows
+        for row in content.rows
     ]
     head = [
         element("th", name, scope="col", colspan=2 if after else None)
-        for name, after in zip(made.header, behind, strict=True)
+        for name, after in zip(content.header, behind, strict=True)
     ]
     body = element("table", element("thead", element("tr", *head)), element("tbody", *rows), class_=kind or None)
-    return _scrolling(body, made.caption)
+    return _scrolling(body, content.caption)
 
 
 def _cells(cell: TableCell, behind: bool) -> list[Html]:
@@ -181,9 +183,9 @@ def _cells(cell: TableCell, behind: bool) -> list[Html]:
 
 
 def _charts(part: Part, place: int) -> list[Html]:
-    made = []
+    figures = []
     if part.sweep is not None and part.sweep.lines:
-        made.append(
+        figures.append(
             _figure(
                 "sweep",
                 place,
@@ -193,11 +195,11 @@ def _charts(part: Part, place: int) -> list[Html]:
         )
     if any(part.curves.values()) and part.sweep is None:
         about = "Mean over seeds, with a band of one σ to each side. Point at the chart, or use the arrow keys."
-        made.append(_figure("curves", place, "Training, epoch by epoch", about))
+        figures.append(_figure("curves", place, "Training, epoch by epoch", about))
     if any(shape.counts for shape in part.shapes) and part.sweep is None:
         about = "Every matrix on its own axis; σ and range tell how different these are."
-        made.append(_figure("shapes", place, "The numbers that training starts from", about))
-    return made
+        figures.append(_figure("shapes", place, "The numbers that training starts from", about))
+    return figures
 
 
 def _figure(kind: str, place: int, title: str, about: str) -> Html:
@@ -219,33 +221,39 @@ def _figure(kind: str, place: int, title: str, about: str) -> Html:
 
 
 def _behind(part: Part, place: int, alone: bool) -> list[Html]:
-    made = []
+    sections = []
     fell = size_table(part)
     if fell is not None:
-        made.append(element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption)))
+        sections.append(
+            element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption))
+        )
     if part.sweep is not None and any(part.curves.values()):
         about = "Mean over seeds, with a band of one σ to each side."
-        made.append(_details("Training, epoch by epoch", _figure("curves", place, "", about)))
-    by_length = [joined(plain_table(one), element("p", one.caption)) for one in length_tables(part)]
-    made += [_details("By length", *by_length)] if by_length else []
+        sections.append(_details("Training, epoch by epoch", _figure("curves", place, "", about)))
+    by_length = [joined(plain_table(captioned), element("p", captioned.caption)) for captioned in length_tables(part)]
+    sections += [_details("By length", *by_length)] if by_length else []
     tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
     epochs = tables.epoch_choices(part)
     if part.examples:
         title = "The same sentences, as each model puts them"
         shown = _examples(part)
-        made.append(element("section", element("h3", title), *shown) if alone else _details(title, *shown))
+        sections.append(element("section", element("h3", title), *shown) if alone else _details(title, *shown))
     if tests is not None:
-        made.append(_details("Tests in full", plain_table(tests)))
+        sections.append(_details("Tests in full", plain_table(tests)))
     if matrices is not None:
-        made.append(_details("Embedding matrices and coverage", plain_table(matrices), _kinds(part)))
+        sections.append(_details("Embedding matrices and coverage", plain_table(matrices), _kinds(part)))
     if more is not None:
-        made.append(_details("Other scores", plain_table(more)))
+        sections.append(_details("Other scores", plain_table(more)))
     if epochs is not None:
-        made.append(_details("Both criteria for the epoch", plain_table(epochs), element("p", f"{epochs.caption}.")))
+        sections.append(
+            _details("Both criteria for the epoch", plain_table(epochs), element("p", f"{epochs.caption}."))
+        )
     if part.settings:
         facts = [joined(element("dt", name), element("dd", value)) for name, value in part.settings.items()]
-        made.append(_details("Settings that all of these runs share", element("dl", *facts, class_="facts settings")))
-    return made
+        sections.append(
+            _details("Settings that all of these runs share", element("dl", *facts, class_="facts settings"))
+        )
+    return sections
 
 
 def _details(title: str, *content: Html | None) -> Html:
@@ -279,7 +287,7 @@ def _examples(part: Part) -> list[Html]:
                     "dl",
                     *_line("source", example.source, "given"),
                     *_line("reference", example.reference, "given"),
-                    *(line for label, said in example.outputs.items() for line in _line(label, said)),
+                    *(line for label, output in example.outputs.items() for line in _line(label, output)),
                 ),
                 class_="example",
             )
@@ -288,7 +296,7 @@ def _examples(part: Part) -> list[Html]:
     ]
 
 
-def _line(name: str, said: str, kind: str | None = None) -> list[Html]:
-    if kind == "given" and not said:
+def _line(name: str, text: str, kind: str | None = None) -> list[Html]:
+    if kind == "given" and not text:
         return []
-    return [element("dt", name, class_=kind), element("dd", said or NONE, class_=kind)]
+    return [element("dt", name, class_=kind), element("dd", text or NONE, class_=kind)]

@@ -14,8 +14,13 @@ WIDTH, HEIGHT, _EDGE = 132, 26, 18
 class Forest:
     """An axis that all differences of a block share, zero included."""
 
-    def __init__(self, found: Sequence[Difference], metric: Metric) -> None:
-        bounds = [value for one in found for value in (one.mean, one.low, one.high) if value is not None]
+    def __init__(self, differences: Sequence[Difference], metric: Metric) -> None:
+        bounds = [
+            value
+            for difference in differences
+            for value in (difference.mean, difference.low, difference.high)
+            if value is not None
+        ]
         self._low, self._high = min([0.0, *bounds]), max([0.0, *bounds])
         if self._low == self._high:
             self._low, self._high = -1.0, 1.0
@@ -43,25 +48,25 @@ class Forest:
     def _tick(self, value: float) -> Html:
         return element("text", signed(value, self._metric.digits), x=self._x(value), y=12, text_anchor="middle")
 
-    def line(self, found: Difference | None) -> Html:
+    def line(self, difference: Difference | None) -> Html:
         """Return one difference as a dot on its interval, beside the line of no difference."""
         zero = element("line", x1=self._x(0), x2=self._x(0), y1=0, y2=HEIGHT, class_="zero")
         drawn: list[Html] = []
-        if found is not None:
-            kind = found.verdict or "open"
-            if found.low is not None and found.high is not None:
+        if difference is not None:
+            kind = difference.verdict or "open"
+            if difference.low is not None and difference.high is not None:
                 middle = HEIGHT // 2
                 drawn.append(
                     element(
                         "line",
-                        x1=self._x(found.low),
-                        x2=self._x(found.high),
+                        x1=self._x(difference.low),
+                        x2=self._x(difference.high),
                         y1=middle,
                         y2=middle,
                         class_=f"span {kind}",
                     )
                 )
-            drawn.append(element("circle", cx=self._x(found.mean), cy=HEIGHT // 2, r=4, class_=f"dot {kind}"))
+            drawn.append(element("circle", cx=self._x(difference.mean), cy=HEIGHT // 2, r=4, class_=f"dot {kind}"))
         return element(
             "svg",
             zero,

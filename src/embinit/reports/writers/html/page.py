@@ -82,7 +82,7 @@ def _main(summary: Summary) -> list[Html]:
     several = len(summary.parts) > 1
     whole = tables.overview(summary)
     recipes = [joined(element("dt", name), element("dd", about)) for name, about in summary.recipes.items()]
-    made = [
+    sections = [
         element(
             "section",
             element("h2", "What is compared"),
@@ -92,15 +92,15 @@ def _main(summary: Summary) -> list[Html]:
         )
     ]
     if several and whole is None:
-        made.append(_contents(summary))
+        sections.append(_contents(summary))
     if whole is not None:
-        made.append(element("section", element("h2", "All blocks at a glance"), plain_table(whole, "overview")))
+        sections.append(element("section", element("h2", "All blocks at a glance"), plain_table(whole, "overview")))
     chosen = selection_table(summary.choices)
     if chosen is not None:
         about = element("p", f"{chosen.caption}.", class_="soft")
-        title = "Chosen, then judged" if any(one.seeds for one in summary.choices) else "Named, then judged"
-        made.append(element("section", element("h2", title), about, plain_table(chosen, "choices")))
-    made.append(
+        title = "Chosen, then judged" if any(choice.seeds for choice in summary.choices) else "Named, then judged"
+        sections.append(element("section", element("h2", title), about, plain_table(chosen, "choices")))
+    sections.append(
         element(
             "div",
             *(part_section(part, place, summary) for place, part in enumerate(summary.parts)),
@@ -108,9 +108,11 @@ def _main(summary: Summary) -> list[Html]:
             tabindex="-1",
         )
     )
-    made.append(element("section", element("h2", "How to read this"), _listed(explanation(summary)), class_="prose"))
-    made.append(_again(summary))
-    return made
+    sections.append(
+        element("section", element("h2", "How to read this"), _listed(explanation(summary)), class_="prose")
+    )
+    sections.append(_again(summary))
+    return sections
 
 
 def _contents(summary: Summary) -> Html:
@@ -119,7 +121,7 @@ def _contents(summary: Summary) -> Html:
 
 
 def _listed(texts: list[str]) -> Html:
-    return element("ul", *(element("li", said) for said in texts))
+    return element("ul", *(element("li", text) for text in texts))
 
 
 def _again(summary: Summary) -> Html:

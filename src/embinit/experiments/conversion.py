@@ -1,0 +1,163 @@
+"""A trained language model as a folder of transformers, loaded again and compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import EmbinitError, require
+from embinit.experiments.runs.weights import KeptWeights, read_weights
+from embinit.export.resize import quiet
+from embinit.files import replacing_folder
+from embinit.records import Damaged
+from embinit.text.tokenizers import tokenizer
+
+#: Logits may differ by this share of the largest one.
+_TOLERANCE = 1e-4
+_BLOCKS = 4
+#: Lines that both tokenizers must split alike.
+_LINES = ("A small example .", "two  words\tapart", "Ünïcödé 1,000 %")
+_SPECIALS = {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": "<eos>", "eos_token": "<eos>"}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The folder that was written."""
+
+    path: Path
+    #: transformers' class
+    model: str
+    parameters: int
+    tokens: int
+    #: the largest difference between the logits of this package and those of the folder that was loaded again
+    difference: float
+    #: whether the folder has a tokenizer; without one it has the vocabulary alone
+    tokenizer: bool
+
+
+def convert(run: Path, out: Path) -> Converted:
+    """Write the best weights of a run as a folder of transformers, load it again and compare the logits.
+
+    Parameters
+    ----------
+    run
+        The folder of a run that was trained with `--keep-weights`.
+    out
+        The folder to write; it must not exist.
+
+    Raises
+    ------
+    EmbinitError
+        If the run has no weights, transformers has no class for its model, or the logits differ.
+    """
+    weights = read_weights(run)
+    architecture = _architecture(weights, run)
+    if not architecture.is_language_model:
+        raise EmbinitError(f"{run} is a {architecture.task}; only language models become folders of transformers")
+    transformers = require("transformers", "train", "writing a folder of transformers")
+    torch = require("torch", "train", "writing a folder of transformers")
+    from embinit.models.conversion import transformers_model, transformers_weights
+
+    made = transformers_model(architecture)
+    own = {name: torch.from_numpy(values) for name, values in weights.tensors.items()}
+    kind = getattr(transformers, made.name)
+    model = kind(kind.config_class(**made.config))
+    model.load_state_dict(_checked(transformers_weights(architecture, own), model, run))
+    tokens = weights.facts["vocabularies"]["text"]
+    with quiet(), replacing_folder(out) as folder:
+        model.save_pretrained(folder)
+        (folder / "vocabulary.json").write_text(json.dumps(tokens, ensure_ascii=False), "utf-8")
+        has_tokenizer = _write_tokenizer(weights, made.config, folder)
+        auto = "AutoModelForCausalLM" if architecture.task == "language_model" else "AutoModelForMaskedLM"
+        loaded = getattr(transformers, auto).from_pretrained(folder).eval()
+        difference = _difference(architecture, own, loaded)
+    return Converted(out, made.name, sum(p.numel() for p in model.parameters()), len(tokens), difference, has_tokenizer)
+
+
+def _architecture(weights: KeptWeights, run: Path) -> Any:
+    from embinit.models.architecture import Architecture
+
+    values = {**weights.facts["architecture"]}
+    try:
+        return Architecture(**{**values, "vocabularies": tuple(values["vocabularies"])})
+    except (EmbinitError, TypeError, KeyError) as error:
+        raise Damaged(f"{run} has weights of a model that this embinit does not know: {error}") from None
+
+
+def _checked(named: dict[str, Any], model: Any, run: Path) -> dict[str, Any]:
+    """Return the weights of a model, each there and of its shape; buffers that hold no weights stay as they are."""
+    wanted = model.state_dict()
+    parameters = dict(model.named_parameters())
+    wrong = [name for name, value in named.items() if name not in wanted or wanted[name].shape != value.shape]
+    lacking = [name for name in parameters if name not in named]
+    if wrong or lacking:
+        raise Damaged(f"{run} has weights that do not fit its model: {(wrong + lacking)[0]}")
+    return {**wanted, **named}
+
+
+def _difference(architecture: Any, own: dict[str, Any], loaded: Any) -> float:
+    """Return the largest difference of logits on random blocks; an error if it is more than rounding."""
+    import torch
+
+    from embinit.models.model import Member, Stack
+    from embinit.models.packing import full_layout
+
+    stacked = {name: values[None] for name, values in own.items()}
+    stack = Stack(architecture, [Member(0, ())], weights=stacked)
+    length, rows = min(architecture.length, 64), architecture.vocabularies[0]
+    # <pad> has no meaning here, and transformers treats it in its own way.
+    ids = torch.randint(2, rows, (_BLOCKS, length), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        ours = stack.output(stack.model_text(ids.view(1, -1), full_layout(1, _BLOCKS, length)))[0]
+        theirs = loaded(ids).logits.flatten(0, 1)
+    difference = float((ours - theirs).abs().max())
+    if not difference <= _TOLERANCE * max(1.0, float(ours.abs().max())):
+        raise EmbinitError(f"the folder that was loaded again gives other logits: they differ by {difference:.2g}")
+    return difference
+
+
+def _write_tokenizer(weights: KeptWeights, config: dict[str, Any], folder: Path) -> bool:
+    """Write a tokenizer that splits text as the run's does; return whether there is one.
+
+    A vocabulary of sub-words is a part of its tokenizer's, in another order: such a tokenizer is not written.
+    """
+    transformers = require("transformers", "train", "writing a tokenizer")
+    spec, tokens = weights.facts["tokenizers"]["text"], weights.facts["vocabularies"]["text"]
+    split = _splitting(spec)
+    if split is None:
+        return False
+    import tokenizers
+
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>")
+    )
+    made.pre_tokenizer = split
+    if weights.facts["lower"]:
+        made.normalizer = tokenizers.normalizers.Lowercase()
+    specials = {**_SPECIALS, **({"mask_token": "<mask>"} if tokens[4:5] == ["<mask>"] else {})}
+    length = config.get("n_positions") or config.get("max_position_embeddings")
+    whole = transformers.PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=length, **specials)
+    number = {token: i for i, token in enumerate(tokens)}
+    split_line = tokenizer(spec)
+    for line in _LINES:
+        (pieces,) = split_line([line.lower() if weights.facts["lower"] else line])
+        if whole(line, add_special_tokens=False)["input_ids"] != [number.get(piece, 0) for piece in pieces]:
+            return False
+    whole.save_pretrained(folder)
+    return True
+
+
+def _splitting(spec: str) -> Any:
+    """Return how a tokenizer of the library `tokenizers` splits text as this one does; None: there is no such way."""
+    from tokenizers import Regex, pre_tokenizers
+
+    each = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
+    if spec == "whitespace":
+        return pre_tokenizers.WhitespaceSplit()
+    if spec == "characters":
+        return each
+    if spec == "bytes":
+        return pre_tokenizers.Sequence([pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), each])
+    return None

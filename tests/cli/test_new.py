@@ -1,0 +1,129 @@
+"""`embinit new` writes an experiment file that runs as it is."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from embinit.cli import app
+from embinit.experiments.definition.reader import read_draft
+from embinit.models.architecture import default_heads
+
+GERMAN = [f"wort{i}" for i in range(30)]
+ENGLISH = [f"word{i}" for i in range(30)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with parallel text, a table with labels, and vectors of each language; it is the current one."""
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(0, 30, rng.integers(2, 6)) for _ in range(120)]
+    (tmp_path / "train.de").write_text("".join(" ".join(GERMAN[i] for i in row) + "\n" for row in rows))
+    (tmp_path / "train.en").write_text("".join(" ".join(ENGLISH[i] for i in row) + "\n" for row in rows))
+    labelled = [f"{' '.join(ENGLISH[i] for i in row)}\t{'low' if row[0] < 15 else 'high'}\n" for row in rows]
+    (tmp_path / "reviews.tsv").write_text("text\tlabel\n" + "".join(labelled))
+    for name, words in (("german.txt", GERMAN), ("english.txt", ENGLISH)):
+        vectors = rng.standard_normal((30, 20))
+        lines = [f"{word} {' '.join(f'{x:.4f}' for x in row)}\n" for word, row in zip(words, vectors, strict=True)]
+        (tmp_path / name).write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def embinit(*words: str, code: int = 0) -> Any:
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code == code, f"{done.output} {done.exception}"
+    return json.loads(done.stdout) if code == 0 else str(done.exception)
+
+
+TEXTS = ("--source-text", "train.de", "--target-text", "train.en", "--tokenizer", "whitespace")
+CASES = {
+    "both languages": (*TEXTS, "--vectors", "english.txt", "--vectors", "german.txt"),
+    "one language": (*TEXTS, "--vectors", "english.txt"),
+    "labels": ("--labelled", "reviews.tsv", "--vectors", "english.txt", "--tokenizer", "whitespace"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_file_runs_as_it_is_written(case: str, folder: Path) -> None:
+    made = embinit("new", "my.toml", *CASES[case])
+    assert made["rows"] == {"train": 96, "valid": 12, "test": 12}
+    assert len(made["starts"]) == 3
+    outcome = embinit("run", "my.toml", "--epochs", "1", "--workers", "1")
+    assert len(outcome["written"]) == 9
+    spec = json.loads((folder / "runs" / outcome["written"][0] / "spec.json").read_text("utf-8"))
+    assert (spec["model"]["dim"], spec["model"]["heads"], spec["task"]["name"]) == (20, default_heads(20), "my")
+    (part,) = embinit("report", "my.toml", "-o", "my.html")["parts"]
+    assert len(part["rows"]) == 3
+
+
+def test_each_side_takes_the_vectors_that_have_its_words(folder: Path) -> None:
+    embinit("new", "both.toml", *CASES["both languages"])
+    draft = read_draft(folder / "both.toml")
+    paths = {side: draft.sources[one.source].path for side, one in draft.blocks[0].runs[0].sides}
+    assert paths == {"source": "german.txt", "target": "english.txt"}
+    embinit("new", "one.toml", *CASES["one language"])
+    starts = {
+        tuple(str(side.recipe) for _, side in run.sides) for run in read_draft(folder / "one.toml").blocks[0].runs
+    }
+    assert len(starts) == 3
+    assert len({source for source, _ in starts}) == 1  # the source side starts random
+
+
+def test_files_are_named_from_the_folder_of_the_toml(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    embinit("new", "deep/my.toml", *CASES["labels"])
+    content = tomllib.loads((folder / "deep" / "my.toml").read_text("utf-8"))
+    assert content["tasks"]["my"]["path"] == str(folder / "reviews.tsv")
+    embinit("new", "my.toml", *CASES["labels"])
+    content = tomllib.loads((folder / "my.toml").read_text("utf-8"))
+    assert (content["tasks"]["my"]["path"], content["sources"]["vectors"]["path"]) == ("reviews.tsv", "english.txt")
+
+
+def test_validation_rows_beside_the_file_are_taken(folder: Path) -> None:
+    (folder / "train.tsv").write_text((folder / "reviews.tsv").read_text())
+    (folder / "dev.tsv").write_text("text\tlabel\n" + "word1 word2\tlow\nword20 word3\thigh\n" * 9)
+    made = embinit("new", "my.toml", "--labelled", "train.tsv", *CASES["labels"][2:])
+    assert made["rows"] == {"train": 120, "valid": 18}
+    outcome = embinit("run", "my.toml", "--epochs", "1", "--seeds", "1", "--workers", "1")
+    assert len(outcome["written"]) == 3
+    # Runs lie in the same folder as the data now; the data is still known.
+    assert embinit("run", "my.toml", "--epochs", "1", "--dry-run")["estimate"]["prepared"]
+
+
+def test_without_vectors_glove_is_trained_on_the_text(folder: Path) -> None:
+    made = embinit("new", "my.toml", *TEXTS)
+    draft = read_draft(folder / "my.toml")
+    assert {name: list(source.glove.texts) for name, source in draft.sources.items() if source.glove} == {
+        "own-encoder": ["train.de"],
+        "own-decoder": ["train.en"],
+    }
+    assert made["dim"] % dict(draft.blocks[0].runs[0].model)["heads"] == 0
+
+
+WRONG = {
+    ("my.toml",): "--source-text FILE --target-text FILE",
+    ("my.toml", "--source-text", "train.de"): "--target-text",
+    ("my.toml", *CASES["labels"], "--source-text", "train.de"): "--labelled",
+    ("my.txt", *TEXTS): ".toml",
+    ("my.toml", *TEXTS[:3], "train.enn"): "train.en?",
+    ("my.toml", *TEXTS, "--vectors", "englisch.txt"): "english.txt?",
+    ("my.toml", "--labelled", "reviews.tsv", "--vectors", "german.txt", "--tokenizer", "whitespace"): "0 %",
+    ("my.toml", *TEXTS[:3], "german.txt"): "",
+    ("there.toml", *TEXTS): "--force",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_cannot_be_is_said_and_nothing_is_written(words: tuple[str, ...], folder: Path) -> None:
+    (folder / "there.toml").write_text("mine")
+    before = sorted(path.name for path in folder.iterdir())
+    assert WRONG[words] in embinit("new", *words, code=1)
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert (folder / "there.toml").read_text() == "mine"
