@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 TORCH = ["torch==2.13.0"]
 #: helpers.py imports importlib_metadata, which 2.3.0 does not declare.
 JOEYNMT = (TORCH, ["joeynmt==2.3.0", "protobuf<3.21", "importlib_metadata"])
-#: The trainer needs accelerate, which nothing of ours does.
+#: The trainer needs accelerate.
 MARIAN = (TORCH, ["transformers[torch]==5.22.2"])
 
 

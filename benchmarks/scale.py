@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -62,7 +63,7 @@ def measured(step: Step) -> Taken:
     """Run a command in a process of its own, and return its time and its peak memory."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "NO_COLOR": "1"}
     start = time.perf_counter()
-    with (FOLDER / "output.txt").open("w+b") as output:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen([sys.executable, *step.code, *step.words], stdout=output, stderr=output, env=env)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -300,16 +301,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
     screen = Console(width=110)
-    results = FOLDER / ("scale.quick.json" if options.quick else "scale.json")
-    kept = [Taken(**one) for one in json.loads(results.read_text())] if results.exists() else []
+    results = FOLDER / ("quick" if options.quick else "full")
+    results.mkdir(exist_ok=True)
     for name in options.only:
+        taken: list[Taken] = []
         for step in CASES[name](0.01 if options.quick else 1.0):
             new = measured(step)
-            kept = [old for old in kept if (old.case, old.name, old.size) != (new.case, new.name, new.size)] + [new]
+            taken.append(new)
             screen.print(
                 f"[dim]{new.name}, {new.size}: {new.seconds:.1f} s, {new.memory:,.0f} MB[/dim]", highlight=False
             )
-            results.write_text(json.dumps([asdict(one) for one in kept], indent=1))
+            (results / f"{name}.json").write_text(json.dumps([asdict(one) for one in taken], indent=1))
+    files = [results / f"{name}.json" for name in CASES]
+    kept = [Taken(**one) for file in files if file.exists() for one in json.loads(file.read_text())]
     table = Table("task", "size", "seconds", "processor", "peak MB")
     for one in kept:
         table.add_row(one.name, one.size, f"{one.seconds:,.1f}", f"{one.processor:,.1f}", f"{one.memory:,.0f}")

@@ -43,7 +43,7 @@ def section(trials: Sequence[Trial], notes: Sequence[str] = ()) -> list[str]:
 
 
 def headline(trials: Sequence[Trial]) -> str:
-    """Return how good the advice was, beside the best of the advisers that look at nothing."""
+    """Return how good the advice was, beside the best of the advisers that look at no rows."""
     whole, trivial = _tallies(trials)
     return (
         _answer(whole, trivial) if whole.judged else f"Open: none of {plural(len(trials), 'block')} can be judged yet."

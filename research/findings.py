@@ -28,11 +28,11 @@ class Case:
     """A claim in one block and setting."""
 
     where: str
-    #: the data set, as the block calls it: SST-2
+    #: the data set: `sst2`, `multi30k de-en`
     task: str
     metric: Metric
     difference: Difference
-    #: ours minus against, as the paper has them, and its σ by the printed ones; None if it does not print both
+    #: ours minus against in the paper, and its σ from the printed ones; None if the paper does not print both
     paper: float | None
     spread: float | None
     #: `SUPPORTED`, `AGAINST` or `OPEN`
@@ -171,7 +171,7 @@ def _claim(claim: Mapping[str, Any], parts: Sequence[Part]) -> Claim:
 
 
 def _holm(differences: Sequence[Difference | None]) -> list[float | None]:
-    """Return Holm's p of each difference that has one."""
+    """Return Holm's p of each difference with a p."""
     known = [
         place for place, difference in enumerate(differences) if difference is not None and difference.t_p is not None
     ]
@@ -198,7 +198,7 @@ def _cases(claim: Mapping[str, Any], part: Part) -> list[Case]:
 
 
 def _gains(claim: Mapping[str, Any], part: Part) -> list[Case]:
-    """Return how much more positions help ours than the other, all else equal."""
+    """Return how much more positions help ours than the other start, all else equal."""
     rows: dict[tuple[str, str], dict[str, TableRow]] = {}
     for row in part.rows:
         settings = {**part.settings, **dict(row.axes)}
@@ -230,13 +230,13 @@ def _case(
     by_seed: Mapping[str, float],
     signs: Sequence[tuple[TableRow, int]],
 ) -> Case:
-    """Return a case whose difference is that of rows with these signs, the paper's beside it."""
+    """Return a case with the paper's difference, which is the sum of these rows with their signs."""
     printed = [(row.paper, sign) for row, sign in signs if row.paper is not None]
     whole = len(printed) == len(signs)
     known = whole and all(theirs.std is not None for theirs, _ in printed)
     return Case(
         where=SEPARATOR.join(filter(None, (part.name, kept))),
-        task=part.name.partition(", ")[0],
+        task=part.task,
         metric=part.metric,
         difference=gap,
         by_seed=by_seed,
@@ -255,7 +255,7 @@ def _recipe(row: TableRow) -> str:
 
 
 def _judged(gap: Difference, p: float | None, expected: str, higher: bool) -> tuple[Difference, str]:
-    """Return a difference with its p, and what it makes of a claim; `higher` says whether more is better."""
+    """Return a difference with its p, and its outcome for a claim; `higher` tells whether more is better."""
     seen = p is not None and p < LEVEL
     direction = ("better" if (gap.mean > 0) == higher else "worse") if seen else ""
     if expected == "not worse":

@@ -1,4 +1,4 @@
-"""The advice of `embinit inspect` against what was trained: in how many cells was it the best start, or as good?"""
+"""The advice of `embinit inspect` against trained blocks: in how many was it the best start, or as good?"""
 
 from __future__ import annotations
 
@@ -18,82 +18,82 @@ from embinit.reports.scores import Difference
 from embinit.types import xavier_std
 from research.trials import Trial, start_of
 
-#: Recipes that differ in the scale of the source's rows alone: what another scale that is advised is nearest to.
+#: Recipes that differ only in the scale of the source's rows. The nearer one stands for an advised scale that was not run.
 SCALES = ("pretrained", "pretrained_xavier")
-#: Advisers that look at nothing.
+#: Recipes of the advisers that look at no rows.
 TRIVIAL = ("xavier", "pretrained", "pretrained_xavier")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one start in one cell."""
+    """The outcome of one start in one block."""
 
     start: str
     #: "hit": the best, or not significantly worse; "miss"; "open"
     word: str
-    #: how far the best is above it, in the metric's unit; None where that is not known
+    #: the distance to the best, in the metric's unit; None if it is not known
     regret: float | None = None
-    #: the start against the best, paired by seed; None where it is the best, or cannot be compared
+    #: the start against the best, paired by seed; None if it is the best, or cannot be compared
     difference: Difference | None = None
     why: str = ""
 
 
-#: Names a start for a cell.
+#: Returns the start that it chooses for a block.
 Adviser = Callable[[Trial], str]
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How an adviser did over several cells."""
+    """The hits and the regret of an adviser over several blocks."""
 
     hits: int
     judged: int
     open: int
-    #: Wilson's 95 % interval of the share of hits; None where nothing could be judged
+    #: Wilson's 95 % interval of the share of hits; None if nothing could be judged
     low: float | None
     high: float | None
-    #: unit of a metric -> mean regret over its cells
+    #: unit of a metric -> mean regret over its blocks
     regret: Mapping[str, float]
-    #: mean regret over all cells, whatever their unit
+    #: mean regret over all blocks, whatever their unit
     cost: float | None
 
 
 def untold(trial: Trial) -> Trial:
-    """Return the cell for an adviser that is not told what the model is for."""
+    """Return the block for an adviser that does not know the task of the model."""
     return replace(trial, sides=tuple(replace(side, basis=replace(side.basis, task=None)) for side in trial.sides))
 
 
 def advised(trial: Trial) -> str:
-    """Return the start that the verdict means; what it says for the full rate, where no start of the cell had its own."""
+    """Return the start that the verdict advises; its advice for the full rate if no start was run at a rate of its own."""
     rate = _rate(trial)
     return _one(_meant(trial, rate), trial, rate)
 
 
 def at_full_rate(trial: Trial, lines: Thresholds | None = None) -> str:
-    """Return the start that is meant for rows that cannot have a rate of their own; by other lines where given."""
+    """Return the start that is advised for rows without a rate of their own; by other thresholds if given."""
     return _one(_at_full_rate(trial, lines), trial, 1.0)
 
 
 def to_compare(trial: Trial) -> str:
-    """Return the start that the verdict says to compare: what it means for the full rate, at the rate that it advises."""
+    """Return the start that the verdict says to compare: its recipe for the full rate, at the rate that it advises."""
     return _one(_at_full_rate(trial), trial, _rate(trial))
 
 
 def stood_for(trial: Trial) -> bool:
-    """Return whether a recipe that it means was not run, so that the one that is nearest in scale stands for it."""
+    """Return whether an advised recipe was not run, so that the recipe that is nearest in scale stands for it."""
     rate = _rate(trial)
     meant = _meant(trial, rate)
     return any(_runnable(advice, basis, trial, rate) != canonical(recipe_of(advice)) for advice, basis in meant)
 
 
 def _rate(trial: Trial) -> float:
-    """Return the rate that is advised, the full one where no start of the cell had it."""
+    """Return the advised rate; the full one if no start of the block had the advised one."""
     rates = {verdict(side.basis).rate for side in trial.sides}
     return min(rates) if rates <= set(trial.rates.values()) else 1.0
 
 
 def _meant(trial: Trial, rate: float) -> list[tuple[str, Basis]]:
-    """Return the recipe that the verdict means for each side of a cell that is judged at a rate."""
+    """Return the recipe that the verdict advises for each side, at a rate."""
     return _at_full_rate(trial) if rate == 1 else [(verdict(side.basis).recipe, side.basis) for side in trial.sides]
 
 
@@ -103,11 +103,11 @@ def _at_full_rate(trial: Trial, lines: Thresholds | None = None) -> list[tuple[s
 
 
 def _one(meant: Sequence[tuple[str, Basis]], trial: Trial, rate: float) -> str:
-    """Return the one of the starts that were run at a rate which is meant, by the recipe that is meant for each side.
+    """Return the start at a rate that stands for the advised recipes of all sides.
 
-    A recipe that was not run differs from `pretrained` and `pretrained_xavier` in the scale alone: the one is taken whose σ
-    is nearer by its ratio. Where the sides of a translation are advised differently, and were not run so, both are
-    standardized: that is the remedy of a harm on one side, and none to rows that are narrow already.
+    A recipe that was not run differs from `pretrained` and `pretrained_xavier` only in scale; the one with the nearer σ
+    stands for it. If the sides of a translation have different advice that was not run together, both are standardized:
+    that helps the side that needs it, and does not harm rows that are narrow already.
     """
     named = dict.fromkeys(_runnable(advice, basis, trial, rate) for advice, basis in meant)
     both = start_of(" / ".join(named), rate)
@@ -136,7 +136,7 @@ def _std(text: str, basis: Basis) -> float:
 
 
 def outcome(trial: Trial, start: str) -> Outcome:
-    """Return whether a start was the best of a cell, or not significantly worse: its paired 95 % interval reaches zero."""
+    """Return whether a start was the best of a block, or not significantly worse (its paired 95 % interval reaches zero)."""
     if trial.open:
         return Outcome(start, "open", why=trial.open)
     if start in trial.failed:
@@ -151,13 +151,13 @@ def outcome(trial: Trial, start: str) -> Outcome:
         raise EmbinitError(f"{trial.name}: {start} and {best} have no seed in common")
     sign = 1 if trial.metric.higher else -1
     bounds = [sign * bound for bound in (gap.low, gap.high) if bound is not None]
-    # Without an interval all differences are equal: they are the noise's only where they are none.
+    # Without an interval all differences are equal, and only differences of zero are noise.
     worse = max(bounds) < 0 if bounds else gap.mean != 0
     return Outcome(start, "miss" if worse else "hit", -sign * gap.mean, gap)
 
 
 def tally(trials: Sequence[Trial], adviser: Adviser) -> Tally:
-    """Return how an adviser did: hits among the cells that can be judged, and what its choices cost on average."""
+    """Return the hits of an adviser among the blocks that can be judged, and its mean regret."""
     outcomes = [(trial, outcome(trial, adviser(trial))) for trial in trials]
     judged = [judgement for _, judgement in outcomes if judgement.word != "open"]
     hits = sum(judgement.word == "hit" for judgement in judged)

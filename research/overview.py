@@ -1,4 +1,4 @@
-"""RESULTS.md's first lines: what was run, what becomes of each finding, what each open question is answered."""
+"""The first lines of RESULTS.md: the runs, the support of each finding, the answer to each open question."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed
 
 
 def is_open(summary: Summary) -> bool:
-    """Return whether an experiment is one of those on a question that the paper leaves open: a file in `open/`."""
+    """Return whether an experiment is on a question that the paper leaves open: its file is in `open/`."""
     return "open" in PurePosixPath(summary.file).parts[:-1]
 
 
 def cost(summaries: Sequence[Summary]) -> str:
-    """Return how many runs there are and for how long devices were at work on them, beside what the paper took."""
+    """Return the number of runs and the device time, beside the paper's."""
     runs = {key for one in summaries for key in one.cost.shares}
     devices = ", ".join(dict.fromkeys(device for one in summaries for device in one.cost.devices))
     took = duration(busy(one.cost for one in summaries))
@@ -88,7 +88,7 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
 
 def _missing(summaries: Sequence[Summary]) -> list[str]:
     missing = {(one.name, block.name): block for one in summaries for block in missing_blocks(one)}
-    # Several tables of the paper have blocks of one name.
+    # Several tables of the paper have blocks with the same name.
     without_files = len({block.name for block in missing.values() if block.lacks_files})
     waiting = sum(not block.lacks_files for block in missing.values())
     parts = (

@@ -1,4 +1,4 @@
-"""The power of the registered test, simulated from the σ between seeds of the runs that there are."""
+"""The power of the registered test, simulated from the σ between seeds of finished runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DataSet:
     seeds: int
     #: of one block's paired difference between seeds, in points
     std: float
-    #: where that σ comes from
+    #: the source of that σ
     source: str
 
 
@@ -38,7 +38,7 @@ class Design:
     name: str
     #: correlation of two blocks' differences at one seed
     correlation: float
-    #: how far below zero a difference may lie and still count as no loss, in points
+    #: a difference may lie this far below zero and still count as no loss, in points
     margin: float
     effects: tuple[float, ...]
     sets: tuple[DataSet, ...]

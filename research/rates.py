@@ -13,9 +13,9 @@ from embinit.reports.results_reader import ResultsFile
 from embinit.statistics import Clustered, pool_blocks
 
 SLOW = 0.1
-#: Settings that slow rows: all of them, or those that the source has.
+#: Settings that slow rows: all rows, or the rows of the source.
 MECHANISMS = {"embedding_rate": "all rows at a tenth", "found_rate": "the source's rows at a tenth"}
-#: What standardized slow rows are compared with, as (recipe, whether slow).
+#: Starts that standardized slow rows are compared with: (recipe, whether slow).
 COMPARATORS = {
     "random rows": ("xavier", False),
     "standardized rows at the full rate": ("pretrained_xavier", False),
@@ -108,7 +108,7 @@ def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> lis
 
 
 def _slow(spec: Spec, mechanism: str) -> bool | None:
-    """Return whether rows are slow by a mechanism; None where another mechanism or rate is at work."""
+    """Return whether rows are slow by a mechanism; None if another mechanism or rate is at work."""
     training = dict(spec.training)
     rates = {name: float(training.get(name, 1.0)) for name in MECHANISMS}
     random = not any(side.source for _, side in spec.sides)
@@ -119,7 +119,7 @@ def _slow(spec: Spec, mechanism: str) -> bool | None:
 
 
 def _setting(spec: Spec) -> str:
-    """Return what a run has beside its seed, its rows and their rate."""
+    """Return a key of a run's settings without its seed, its rows and their rate."""
     nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
     training = tuple(pair for pair in spec.training if pair[0] not in MECHANISMS)
     return replace(spec, sides=nothing, seed=0, training=training).key

@@ -1,4 +1,4 @@
-"""Write RESULTS.md and its pages from the committed results alone: `python -m research.results results/ RESULTS.md`."""
+"""Write RESULTS.md and its pages from the committed results: `python -m research.results results/ RESULTS.md`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from research.trials import Trial, trials
 
 #: Number of a block -> its pictures, as a page links them.
 Pictures = Mapping[int, Sequence[str]]
-#: Pages of the project's own evidence that are no experiment's.
+#: Pages that are not about a single experiment.
 FINDINGS, VERSUS_PAPER, ADVICE, TRAVEL = "findings.md", "versus_paper.md", "advice.md", "travel_rule.md"
 
 
@@ -158,7 +158,7 @@ def _page(lines: Sequence[str]) -> str:
 
 
 def _rank(summary: Summary) -> int:
-    """Return the paper's tables first, then its figure of the same runs, those on open questions, and others."""
+    """Return the order of an experiment: the paper's tables, its figure, open questions, others."""
     measured = any(part.measured is not None and part.paper for part in summary.parts)
     if measured or "paper" in PurePosixPath(summary.file).parts[:-1]:
         return 1 if summary.name.startswith("figure") else 0
@@ -266,12 +266,8 @@ def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list
     return [*lines, f"{took}Again: {commands}.", ""]
 
 
-def _ended(caption: str) -> str:
-    return caption if caption.endswith(".") else f"{caption}."
-
-
 def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
-    """Return several blocks that were measured as one table, each named once; None where they are no such blocks."""
+    """Return several measured blocks as one table; None if there are not several, or if their columns differ."""
     measured = [(block.part.name, block.part.measured) for block in blocks if block.part.measured is not None]
     if len(measured) < 2 or len(measured) < len(blocks) or len({content.header for _, content in measured}) > 1:
         return None
@@ -285,7 +281,7 @@ def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
 
 
 def _block(block: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[str]:
-    """Return a block: open where it is the only one, a sweep or a figure of the paper; else folded under its answer."""
+    """Return a block: open if it is the only one, a sweep or a figure of the paper; otherwise folded under its answer."""
     part = block.part
     image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
     figured = called(part.paper)[0].startswith("figure") if part.paper else False
@@ -294,24 +290,24 @@ def _block(block: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[
         return details(str(part.answer), inside, part.name)
     lines = [f"## {text(part.name)}", ""]
     lines += image if part.sweep is not None or figured else []
-    # The answer of a block that is alone is the experiment's.
+    # A single block has the answer of its experiment.
     lines += [] if alone else [text(str(part.answer)), ""]
     lines += [*_tables(part, folded=False), *_further(part), *_about(block)]
     return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
 
 
 def _tables(part: Part, folded: bool) -> list[str]:
-    """Return a block's table; where a small one says it, that first, and the long one folded."""
+    """Return a block's table; if there is a small one, it comes first and the long one is folded."""
     whole = tables.block_table(part)
-    caption = [f"{text(_ended(whole.caption))}", ""] if whole.caption else []
+    caption = [f"{text(ended(whole.caption))}", ""] if whole.caption else []
     further = None if part.measured is not None else tables.others(part, part.metric.name)
     caption += [table(further), ""] if further is not None else []
     small = None if part.measured is not None else setting_tables.sweep_grid(part) or setting_tables.grid(part)
     if small is None:
         return [table(whole), "", *caption]
-    added = [f"{text(_ended(small.caption))}", ""] if small.caption else []
+    added = [f"{text(ended(small.caption))}", ""] if small.caption else []
     fell = size_table(part)
-    cost = [table(fell), "", text(_ended(fell.caption)), ""] if fell is not None else []
+    cost = [table(fell), "", text(ended(fell.caption)), ""] if fell is not None else []
     longer = [table(whole), ""]
     return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
 
@@ -320,7 +316,7 @@ def _further(part: Part) -> list[str]:
     """Return the scores by length, and those by both criteria for the epoch."""
     epochs = tables.epoch_choices(part)
     made_tables = [*length_tables(part), *([epochs] if epochs is not None else [])]
-    return [line for captioned in made_tables for line in (table(captioned), "", text(_ended(captioned.caption)), "")]
+    return [line for captioned in made_tables for line in (table(captioned), "", text(ended(captioned.caption)), "")]
 
 
 def _about(block: CompletedBlock) -> list[str]:

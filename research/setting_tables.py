@@ -1,4 +1,4 @@
-"""A block with several settings as one small table: settings down, initializations across; or lines of a sweep."""
+"""A block with several settings, or a sweep, as one small table: settings down, initializations across."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from embinit.reports.writers.tables import mean, seeds
 
 #: A table that is wider is no longer small.
 _WIDE = 14
-#: Digits of a loss, as the paper prints it.
+#: Digits of a loss, as in the paper.
 _LOSS = 2
 
 
 def sweep_grid(part: Part) -> Table | None:
-    """Return a sweep, a line a row and its places across, each line's best mean bold; None where that is no small table."""
+    """Return a sweep, its lines down and places across, each line's best mean bold; None if the table would be large."""
     if part.sweep is None or not part.sweep.lines:
         return None
     by_label = {row.label: row for row in part.rows}
@@ -33,7 +33,7 @@ def sweep_grid(part: Part) -> Table | None:
 
 
 def grid(part: Part) -> Table | None:
-    """Return settings down and initializations across, each setting's best bold; None where there is one setting."""
+    """Return settings down and initializations across, each setting's best bold; None if there is one setting."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
         return None
@@ -45,7 +45,7 @@ def grid(part: Part) -> Table | None:
 
 
 def paper_grid(part: Part) -> Table | None:
-    """Return the same with the paper's beside ours in every cell's place; None where there is one setting."""
+    """Return the same with the paper's numbers beside ours; None if there is one setting."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2:
         return None
@@ -63,7 +63,7 @@ def paper_grid(part: Part) -> Table | None:
 
 
 def loss_grid(part: Part) -> Table | None:
-    """Return the lowest validation losses with their epochs, ours and the paper's, likewise; None where it prints none."""
+    """Return the lowest validation losses with their epochs, ours and the paper's; None if the paper prints none."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
         return None
@@ -95,7 +95,7 @@ def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Ta
 
 
 def _cell(row: TableRow | None, metric: Metric, strong: bool | None) -> TableCell:
-    """Return a row's mean ± σ with its mark and what it lacks; bold where it is said to be, or else where it is the best."""
+    """Return a row's mean ± σ with its mark and missing runs; bold if `strong`, or by default if it is the best."""
     if row is None:
         return TableCell(NONE)
     after = " ".join(text for text in (row.mark, seeds(row)) if text)

@@ -1,4 +1,4 @@
-"""How fast pre-trained rows should learn: candidate rules for the rate, judged by regret over tasks and lengths of training.
+"""How fast pre-trained rows should learn: rules for the rate, judged by regret over tasks and lengths of training.
 
 A length is one setting that is trained for a number of epochs. Rates are constant in the experiment, so the first epochs of
 a run are a shorter training, and one run yields many lengths.
@@ -24,9 +24,9 @@ from embinit.experiments.spec import Spec
 from embinit.reports.results_reader import ResultsFile
 
 RANDOM, STANDARDIZED = "xavier", "pretrained_xavier"
-#: Which epoch's score counts: the one whose weights embinit keeps, or the one that the other criterion would keep.
+#: The epoch that is scored: the one that embinit keeps, or the one that the other criterion would keep.
 Selection = Literal["kept", "other"]
-#: Slow rows need longer than random ones: so many times the epochs after which random rows are best.
+#: Slow rows need this many times the epochs after which random rows are best.
 ENOUGH = 1.5
 _Runs = Mapping[tuple[str, float], Mapping[int, Result]]
 
@@ -63,7 +63,7 @@ class Length:
         return float(np.interp(math.log(factor), np.log(rates), [self.scores[rate] for rate in rates]))
 
     def regret(self, score: float) -> float:
-        """Return how far a score lies below the best of random rows and of all rates."""
+        """Return the distance of a score to the best of random rows and of all rates."""
         return max(self.random, *self.scores.values()) - score
 
     def travel(self, factor: float) -> float:
@@ -100,7 +100,7 @@ _GRID = tuple(10 ** (power / 6) for power in range(-24, 25))
 
 @dataclass(frozen=True)
 class Regret:
-    """What a rule costs: the mean over data sets of their mean regret, and the worst length of all."""
+    """The regret of a rule: the mean over data sets of their mean regret, and the largest of all lengths."""
 
     mean: float
     worst: float
@@ -108,13 +108,13 @@ class Regret:
 
 @dataclass(frozen=True)
 class JudgedRule:
-    """A rule with its constants, fitted on all data sets, and what it costs there and on data sets left out of the fit."""
+    """A rule with its constants, fitted on all data sets, and its regret there and on data sets left out of the fit."""
 
     rule: Rule
     constants: Mapping[bool, float]
     fitted: Regret
     left_out: Regret
-    #: data set -> cost on it when the constants come from the others
+    #: data set -> regret with constants from the other data sets
     by_data: Mapping[str, Regret]
 
 
@@ -127,17 +127,17 @@ def lengths(compact: ResultsFile, selection: Selection = "kept") -> tuple[Length
 
 
 def standardized(trainings: Iterable[Length], finished: bool = True) -> tuple[Length, ...]:
-    """Return the lengths of standardized rows, those that are long enough or those that are not."""
+    """Return the lengths of standardized rows: the sufficient ones, or the shorter ones."""
     return tuple(length for length in trainings if length.recipe == STANDARDIZED and length.finished == finished)
 
 
 def judge(rule: Rule, trainings: Sequence[Length]) -> JudgedRule:
-    """Return what a rule costs, its constants fitted on all data sets and on all but the one that is judged."""
+    """Return the regret of a rule with constants from all data sets, and with constants from all but the judged one."""
     names = list(dict.fromkeys(length.data for length in trainings))
     constants = _fit(rule, trainings)
     outside: dict[str, Regret] = {}
     for name in names:
-        # The only data set of its kind has no other to be fitted on; the other kind's constant would be no test of the rule.
+        # The only data set of its kind takes the constant of the other kind.
         others = [length for length in trainings if length.data != name]
         fitted = _fit(rule, others)
         left_out_set = [length for length in trainings if length.data == name]
@@ -150,12 +150,12 @@ def judge(rule: Rule, trainings: Sequence[Length]) -> JudgedRule:
 
 
 def cost_of_random(trainings: Sequence[Length]) -> Regret:
-    """Return what random rows at the full rate cost."""
+    """Return the regret of random rows at the full rate."""
     return _summary([(length.data, length.regret(length.random)) for length in trainings])
 
 
 def factor(rule: Rule, length: Length, constants: Mapping[bool, float]) -> float:
-    """Return the rate that a rule gives, at most the full one."""
+    """Return a rule's rate, at most the full one."""
     return min(1.0, rule.formula(length, constants[length.translation]))
 
 
@@ -219,7 +219,7 @@ def _lengths(block: Block, results: Mapping[str, Result], selection: Selection) 
 
 
 def _runs(block: Block, results: Mapping[str, Result]) -> _Runs:
-    """Return recipe and rate of the source's rows -> seed -> run; random rows have no source, and so one rate."""
+    """Return (recipe, rate of the source's rows) -> seed -> run; random rows have the full rate."""
     runs: dict[tuple[str, float], dict[int, Result]] = {}
     for planned in block.runs:
         if float(dict(planned.spec.training).get("embedding_rate", 1.0)) != 1:
@@ -234,7 +234,7 @@ def _runs(block: Block, results: Mapping[str, Result]) -> _Runs:
 
 
 def _score(by_seed: Mapping[int, Result], epochs: int, translation: bool, selection: Selection) -> float:
-    """Return the mean over seeds of the score of one epoch: of the lowest loss or of the highest score."""
+    """Return the mean over seeds of the score at the epoch of the lowest loss or of the highest score."""
     name = "bleu" if translation else "accuracy"
     by_loss = translation == (selection == "kept")
     scores = []

@@ -37,7 +37,7 @@ _LINES = 6
 
 
 def page(files: Sequence[ResultsFile]) -> list[str]:
-    """Return the page, line by line; nothing where the experiment is not among the results."""
+    """Return the page, line by line; nothing if the experiment is not among the results."""
     experiment = next((file for file in files if file.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
@@ -267,7 +267,7 @@ def _designs() -> Table:
 
 
 def figure(files: Sequence[ResultsFile], path: Path) -> list[Path]:
-    """Write the score against the rate, a panel a block and a line a length of training; return what was written."""
+    """Write the score against the rate, a panel for each block and a line for each length; return the file."""
     experiment = next((length for length in files if length.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
@@ -298,7 +298,7 @@ def figure(files: Sequence[ResultsFile], path: Path) -> list[Path]:
 
 
 def _shown(listed: Sequence[Length]) -> list[Length]:
-    """Return the lengths from 4 epochs on, the first of those with equal scores: training on changes nothing any more."""
+    """Return the lengths from 4 epochs on; of lengths with equal scores, the first."""
     kept: list[Length] = []
     for length in listed:
         if length.epochs >= 4 and (not kept or length.scores != kept[-1].scores):

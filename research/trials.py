@@ -1,4 +1,4 @@
-"""Cells: what was diagnosed and trained under one name, a task with its sources, by the starts that rows had.
+"""Trials: blocks that were both diagnosed and trained, with the scores of each start.
 
 A start is a recipe, at the other weights' rate or at a rate of its own.
 """
@@ -21,7 +21,7 @@ from embinit.reports.metrics import setting
 from embinit.reports.results_reader import ResultsFile
 from embinit.reports.scores import Metric, TableRow
 
-#: Seeds that all starts of a cell must share: with fewer hardly anything is significantly worse.
+#: Seeds that all starts of a trial must share; with fewer, hardly any start is significantly worse.
 SEEDS = 5
 _RATE = "embedding_rate"
 _Trained = tuple[Block, tuple[TableRow, ...]]
@@ -29,7 +29,7 @@ _Trained = tuple[Block, tuple[TableRow, ...]]
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """One matrix of a cell, and the numbers that its verdict rests on."""
+    """One matrix of a trial, and the numbers behind its verdict."""
 
     side: str
     source: str
@@ -40,7 +40,7 @@ class Diagnosed:
 
 @dataclass(frozen=True)
 class Trial:
-    """A block that was diagnosed, and what each start reached in it."""
+    """A block that was diagnosed, with the scores of each start."""
 
     name: str
     task: str
@@ -49,16 +49,16 @@ class Trial:
     #: start, by its recipe's name that all know or else by its steps -> seed -> score, over the seeds that all of them have;
     #: starts with runs that left no score aside
     scores: Mapping[str, Mapping[str, float]]
-    #: start -> why it cannot be the best: runs of it left nothing to score
+    #: start -> why it cannot be the best: some of its runs have no score
     failed: Mapping[str, str]
     #: why it cannot be judged, if so
     open: str = ""
-    #: start -> what the rows' rate is multiplied with, where it is not the full one
+    #: start -> factor of the rows' rate, if it is not the full one
     rates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
-        """Return the start with the highest mean; the first of equal ones, empty where nothing can be judged."""
+        """Return the start with the highest mean, the first of equal ones; empty if nothing can be judged."""
         if self.open or not self.scores:
             return ""
         sign = 1 if self.metric.higher else -1
@@ -71,14 +71,14 @@ class Trial:
 
     @property
     def of_full_rate(self) -> Trial:
-        """Return the cell with the starts at the full rate alone, over the seeds that it is judged on."""
+        """Return the trial with only the starts at the full rate, over the seeds that it is judged on."""
         scores = {name: listed for name, listed in self.scores.items() if name not in self.rates}
         failed = {name: why for name, why in self.failed.items() if name not in self.rates}
         return replace(self, scores=scores, failed=failed, rates={})
 
 
 def start_of(recipe: str, rate: float) -> str:
-    """Return how a start is named.
+    """Return the name of a start.
 
     >>> start_of("pretrained", 1.0), start_of("pretrained", 0.1)
     ('pretrained', 'pretrained · rows at a tenth of the rate')
@@ -87,7 +87,7 @@ def start_of(recipe: str, rate: float) -> str:
 
 
 def trials(files: Sequence[ResultsFile]) -> tuple[Trial, ...]:
-    """Return every block that was diagnosed, in the files' order, with what was trained under its name."""
+    """Return every block that was diagnosed, in the files' order, with the blocks that were trained under its name."""
     trained: dict[str, list[_Trained]] = {}
     for file in files:
         if file.experiment.kind == "training":
@@ -98,12 +98,12 @@ def trials(files: Sequence[ResultsFile]) -> tuple[Trial, ...]:
     for file in files:
         if file.experiment.kind == "verdict":
             blocks = [block for block in (file.measured["blocks"] if file.measured else []) if block["rows"]]
-            all_trials += [_cell(block, trained.get(block["name"], [])) for block in blocks]
+            all_trials += [_trial_of(block, trained.get(block["name"], [])) for block in blocks]
     return tuple(all_trials)
 
 
 def _resolved(block: Block, file: ResultsFile) -> Block:
-    """Return a block whose specs are those that were run, which know the fingerprints of their rows."""
+    """Return a block with the specs that were run, which have the fingerprints of their rows."""
     ran = [file.results[planned.spec.key].spec if planned.spec.key in file.results else None for planned in block.runs]
     return replace(
         block,
@@ -114,8 +114,8 @@ def _resolved(block: Block, file: ResultsFile) -> Block:
     )
 
 
-def _cell(block: Mapping[str, Any], trained: Sequence[_Trained]) -> Trial:
-    """Return the cell of a block: what several files trained in one setting is one; of several settings, what tells most."""
+def _trial_of(block: Mapping[str, Any], trained: Sequence[_Trained]) -> Trial:
+    """Return the trial of a block: files with one setting are joined; of several settings, that with most runs is used."""
     by_setting: dict[tuple[str, ...], list[_Trained]] = {}
     for ran, table_rows in trained:
         settings = {_setting(planned.spec) for planned in ran.runs}
@@ -125,7 +125,7 @@ def _cell(block: Mapping[str, Any], trained: Sequence[_Trained]) -> Trial:
 
 
 def _setting(spec: Spec) -> str:
-    """Return what a run has beside its seed, its rows and their rate."""
+    """Return a key of a run's settings without its seed, its rows and their rate."""
     nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
     training = tuple(pair for pair in spec.training if pair[0] != _RATE)
     return replace(spec, sides=nothing, seed=0, training=training).blank(dim=False).key
@@ -159,7 +159,7 @@ def _trial(block: Mapping[str, Any], files: Sequence[_Trained], several: bool) -
             if row.unscored:
                 failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
     sound = {name: scores for name, scores in by_start.items() if scores and name not in failed}
-    # What another file has only begun does not keep the others waiting.
+    # A start that another file has only begun does not delay the others.
     sound = {name: scores for name, scores in sound.items() if len(scores) >= SEEDS} or sound
     common = set.intersection(*(set(scores) for scores in sound.values())) if sound else set()
     scores = {name: {seed: listed[seed] for seed in sorted(common, key=int)} for name, listed in sound.items()}
@@ -187,7 +187,7 @@ def _start(ran: Block, row: TableRow, sides: Sequence[Diagnosed]) -> tuple[str, 
 
 
 def _others(sides: Sequence[Diagnosed], ran: Block) -> bool:
-    """Return whether a run started from other rows than those that were diagnosed."""
+    """Return whether a run started from other rows than the diagnosed ones."""
     diagnosed = {side.side: side.rows for side in sides}
     used = {(name, side.rows) for planned in ran.runs for name, side in planned.spec.sides if side.rows}
     return any(rows != diagnosed.get(name) for name, rows in used)

@@ -1,4 +1,4 @@
-"""RESULTS.md's section on ours beside the paper's, table by table of the paper."""
+"""The page with our numbers beside the paper's, table by table of the paper."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from embinit.reports.writers.completed import completed_only
 from embinit.reports.writers.markdown import table, text
 from research import setting_tables
 
-#: Stands where ours and the paper's are not the same kind of number.
+#: Stands for a difference if our number and the paper's are of different kinds.
 _OTHER = "not comparable"
 _HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
 
 
 def section(summaries: Sequence[Summary]) -> list[str]:
-    """Return the section, line by line; nothing where no block that was run has a number in the paper."""
+    """Return the page, line by line; nothing if no block that was run has a number in the paper."""
     by_table: dict[str, dict[tuple[str, tuple[object, ...]], Part]] = {}
     for part in (part for summary in summaries for part in completed_only(summary).parts):
         for name in dict.fromkeys(row.paper.table for row in part.rows if row.paper is not None):
@@ -47,7 +47,7 @@ def section(summaries: Sequence[Summary]) -> list[str]:
 
 
 def _blocks(parts: Sequence[Part]) -> list[str]:
-    """Return blocks of one setting as one table, then the others as a small table each."""
+    """Return blocks of one setting as one table, then a small table for each of the others."""
     rows = [row for part in parts if setting_tables.paper_grid(part) is None for row in _rows(part)]
     lines = [table(Table("", _HEADER, tuple(rows), words=2)), ""] if rows else []
     for part in parts:
@@ -62,7 +62,7 @@ def _blocks(parts: Sequence[Part]) -> list[str]:
 
 
 def _rows(part: Part) -> list[tuple[TableCell, ...]]:
-    """Return a block's lines, then those of other sets that the paper has too, such as MNLI's second."""
+    """Return a block's lines, then the lines of other splits in the paper, for example MNLI's second."""
     lines = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
     for name, metric in tables.other_metrics(part).items():
         shown = [

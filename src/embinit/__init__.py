@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from embinit.export.rates import parameter_groups as parameter_groups
     from embinit.export.report import Initialization as Initialization
     from embinit.export.row_rates import row_rates as row_rates
+    from embinit.extending.distillation.distill import Distillation as Distillation
     from embinit.extending.extend import extend as extend
     from embinit.extending.report import Extension as Extension
     from embinit.hosts import host as host
@@ -49,6 +50,7 @@ keep_old_names()
 _MODULES = {
     "Aligned": "types",
     "Diagnosis": "diagnosis.diagnose",
+    "Distillation": "extending.distillation.distill",
     "EmbinitError": "errors",
     "Embeddings": "types",
     "Extension": "extending.report",
@@ -77,6 +79,7 @@ _MODULES = {
 __all__ = [
     "Aligned",
     "Diagnosis",
+    "Distillation",
     "Embeddings",
     "EmbinitError",
     "Extension",

@@ -46,6 +46,7 @@ TEXTS = ("--source-text", "train.de", "--target-text", "train.en", "--tokenizer"
 CASES = {
     "both languages": (*TEXTS, "--vectors", "english.txt", "--vectors", "german.txt"),
     "one language": (*TEXTS, "--vectors", "english.txt"),
+    "text": ("--text", "train.en", "--vectors", "english.txt", "--tokenizer", "whitespace"),
     "labels": ("--labelled", "reviews.tsv", "--vectors", "english.txt", "--tokenizer", "whitespace"),
 }
 
@@ -53,7 +54,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_file_runs_as_it_is_written(case: str, folder: Path) -> None:
     made = embinit("new", "my.toml", *CASES[case])
-    assert made["rows"] == {"train": 96, "valid": 12, "test": 12}
+    if case != "text":
+        assert made["rows"] == {"train": 96, "valid": 12, "test": 12}
     assert len(made["starts"]) == 3
     outcome = embinit("run", "my.toml", "--epochs", "1", "--workers", "1")
     assert len(outcome["written"]) == 9
@@ -108,9 +110,9 @@ def test_without_vectors_glove_is_trained_on_the_text(folder: Path) -> None:
 
 
 WRONG = {
-    ("my.toml",): "--source-text FILE --target-text FILE",
+    ("my.toml",): "--source-text FILE",
     ("my.toml", "--source-text", "train.de"): "--target-text",
-    ("my.toml", *CASES["labels"], "--source-text", "train.de"): "--labelled",
+    ("my.toml", *CASES["labels"], "--source-text", "train.de"): "one task",
     ("my.txt", *TEXTS): ".toml",
     ("my.toml", *TEXTS[:3], "train.enn"): "train.en?",
     ("my.toml", *TEXTS, "--vectors", "englisch.txt"): "english.txt?",

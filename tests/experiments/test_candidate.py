@@ -79,7 +79,7 @@ def test_a_block_chooses_for_another_by_its_key_or_as_before_by_its_name(
     experiment = Experiment("made", "made", "", (judged, choosing))
     write_compact(experiment, {}, results)
     assert [block.chooses_for for block in read_compact(results).experiment.blocks] == ["", target]
-    assert ("chooses_for" in results.read_text()) == (name == "first look")
+    assert ('"chooses_for"' in results.read_text()) == (name == "first look")
 
 
 @pytest.mark.parametrize("target", ["copyin", "x"])

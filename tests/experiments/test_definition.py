@@ -8,7 +8,7 @@ import pytest
 
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.reader import read_draft
-from embinit.experiments.definition.settings import setting_names
+from embinit.experiments.definition.run_settings import setting_names
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.runs.store import blank_keys
@@ -291,12 +291,24 @@ def test_a_wrong_value_causes_no_further_messages(tmp_path: Path) -> None:
         "[sources.a]\npath = 3\n[[block]]\nsource = 'a'\n",
         "[tasks.a]\nname = 3\n[[block]]\ntask = 'a'\n",
         "block = 3\n",
+        'defaults = 3\n[[block]]\nname = "x"\n',
     )
     for text in lines:
-        head = "" if text.startswith("block") else HEAD
+        head = "" if text.startswith(("block", "defaults")) else HEAD
         with pytest.raises(EmbinitError) as raised:
             read(tmp_path, text, head)
         assert "\n" not in str(raised.value)
+
+
+def test_two_mistakes_in_one_value_hide_no_others(tmp_path: Path) -> None:
+    lines = ['name = "x"', 'training.betas = ["one"]', "training.epochs = true", 'recipe = "pretraind"']
+    with pytest.raises(EmbinitError) as raised:
+        read(tmp_path, "\n".join([BLOCK, "[[block]]", *lines]))
+    messages = str(raised.value).splitlines()[1:]
+    assert len([message for message in messages if "training.betas" in message]) == 2
+    assert len([message for message in messages if "training.epochs" in message]) == 1
+    assert len([message for message in messages if "block 2 (x)" in message and "'pretrained'" in message]) == 1
+    assert len(messages) == 4
 
 
 def test_a_recipe_has_the_same_forms_as_on_the_command_line(tmp_path: Path) -> None:

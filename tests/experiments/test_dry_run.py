@@ -76,3 +76,9 @@ def test_finished_runs_are_found_before_anything_is_prepared_again(tmp_path: Pat
     assert content["estimate"]["runs"] == 0
     assert len(dry(tmp_path, "status")["done"]) == 4
     assert not (tmp_path / "work").exists()
+
+
+def test_heads_that_do_not_divide_the_usual_dimension_are_estimated_too(tmp_path: Path) -> None:
+    places(tmp_path)
+    written(tmp_path, head=HEAD.replace("dim = 16\n", "").replace("model.heads = 2", "model.heads = 8"))
+    assert dry(tmp_path)["estimate"]["runs"] == 4

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +22,50 @@ from tests.experiments.made import BLOCK, HEAD, contents, environment, planned
 ROWS, EPOCHS = 2500, 2
 
 
-def alive(jobs: Path, out: Path) -> subprocess.Popen[str]:
-    """Return an executor that has begun to train, or has ended."""
-    words = ["-m", "embinit.experiments.execute", jobs, "--out", out, "--members", "2", "--every", "0.2"]
+def execute_words(folder: Path, out: Path) -> list[object]:
+    """Return the words of an executor that writes checkpoints often."""
+    jobs = folder / "work" / "jobs.json"
+    return ["embinit.experiments.execute", jobs, "--out", out, "--members", "2", "--every", "0.2"]
+
+
+def run_words(folder: Path, out: Path) -> list[object]:
+    """Return the words of `embinit run`, which prepares, plans and trains."""
+    places = ["--data", folder / "data", "--vectors", folder / "vectors", "--work", out / ".work"]
+    return ["embinit", "run", folder / "made.toml", "--runs", out, "--members", "2", *places]
+
+
+def alive(words: list[object]) -> subprocess.Popen[str]:
+    """Return a command that has begun to train, or has ended; it leads a process group of its own."""
     process = subprocess.Popen(
-        [sys.executable, *map(str, words)],
+        [sys.executable, "-m", *map(str, words)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
         env=environment(),
+        start_new_session=True,
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if "members begin" in line:
+        if "members begin" in line or "side by side" in line:
             break
     return process
 
 
-def killed_run(jobs: Path, out: Path, kills: int, seed: int) -> int:
-    """Kill executors at random moments, so often; then let one finish. Return how many were killed in their work."""
+def kill(process: subprocess.Popen[str], alone: bool) -> None:
+    """Kill a command: all of its processes, or the parent alone, so that its workers have to notice."""
+    with suppress(ProcessLookupError):
+        if alone:
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def killed_run(words: list[object], kills: int, seed: int, alone: bool) -> int:
+    """Kill a command at random moments, this number of times; then let it finish. Return the kills during its work."""
     rng, hit = random.Random(seed), 0
     while hit < kills:
-        process = alive(jobs, out)
-        killer = threading.Timer(rng.uniform(0, 1.2), process.kill)
+        process = alive(words)
+        killer = threading.Timer(rng.uniform(0, 1.2), kill, (process, alone))
         killer.start()
         _, said = process.communicate()
         killer.cancel()
@@ -49,21 +73,25 @@ def killed_run(jobs: Path, out: Path, kills: int, seed: int) -> int:
             break
         assert process.returncode == -9, said
         hit += 1
-    assert alive(jobs, out).wait(timeout=300) == 0
+    last = alive(words)
+    _, said = last.communicate(timeout=600)
+    assert last.returncode == 0, said
     return hit
 
 
-def check(tmp_path: Path, kills: int, seed: int, epochs: int) -> None:
+def check(tmp_path: Path, kills: int, seed: int, epochs: int, how: str = "execute") -> None:
     head = HEAD.replace("training.epochs = 2", f"training.epochs = {epochs}")
     jobs = planned(tmp_path, BLOCK, head, ROWS)
     assert len(execute(jobs, tmp_path / "quiet", members=2).written) == 4
+    words = (run_words if how == "run" else execute_words)(tmp_path, tmp_path / "killed")
     # A fast machine may be through before the last of them.
-    assert killed_run(jobs, tmp_path / "killed", kills, seed) > kills / 2
+    assert killed_run(words, kills, seed, alone=how == "parent alone") > kills / 2
     quiet, killed = contents(tmp_path / "quiet"), contents(tmp_path / "killed")
     assert len(quiet) == 4 * 5
     assert sorted(killed) == sorted(quiet)
     assert [name for name in quiet if killed[name] != quiet[name]] == []
     assert not list((tmp_path / "killed").glob("*.failed.json"))
+    assert not list((tmp_path / "killed").glob(".*.part"))
 
 
 def test_a_stop_in_the_middle_of_an_epoch_leaves_no_trace(tmp_path: Path) -> None:
@@ -86,5 +114,6 @@ def test_two_kills_leave_no_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_twenty_kills_leave_no_trace(tmp_path: Path) -> None:
-    check(tmp_path, kills=20, seed=2, epochs=8)
+@pytest.mark.parametrize(("how", "kills"), [("execute", 40), ("run", 20), ("parent alone", 40)])
+def test_a_hundred_kills_leave_no_trace(how: str, kills: int, tmp_path: Path) -> None:
+    check(tmp_path, kills=kills, seed=2, epochs=20, how=how)

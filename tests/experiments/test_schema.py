@@ -13,8 +13,8 @@ import pytest
 from embinit.cli.schema import command
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.definition.run_settings import setting_names
 from embinit.experiments.definition.schema import experiment_schema, key_comments
-from embinit.experiments.definition.settings import setting_names
 from embinit.models.architecture import Architecture
 from embinit.training.options import Training
 from tests.experiments.made import BLOCK, HEAD, written

@@ -108,7 +108,7 @@ def test_the_papers_spread_is_that_of_both_its_rows() -> None:
     assert found.spread is not None
     assert round(found.spread, 3) == round((0.4**2 + 0.7**2) ** 0.5, 3)
     assert found.outcome_text == "supported, as in the paper"
-    assert found.task == "Multi30k"
+    assert found.task == "multi30k de-en"
 
 
 def test_a_claim_is_counted_by_kind_of_task() -> None:

@@ -60,6 +60,15 @@ def command(
         typer.Option("--html", metavar="FILE", help="Write the report as one page that needs no network."),
     ] = None,
     missing: shared.Missing = None,
+    new_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--new-tokens",
+            min=1,
+            metavar="N",
+            help="Compare the rows of the last N tokens of a model's folder with its old rows, and do nothing else.",
+        ),
+    ] = None,
     seed: shared.Seed = 0,
     json: shared.Json = False,
 ) -> None:
@@ -79,6 +88,12 @@ def command(
     from embinit.recipes.recipe import recipe as recipe_of
     from embinit.types import task_kind
 
+    if new_tokens is not None:
+        from embinit.extending.resized import inspect_new_tokens
+
+        resized = inspect_new_tokens(source, new_tokens, seed=seed)
+        print_json(resized.as_dict()) if json else console().print(str(resized), markup=False, soft_wrap=True)
+        return
     inspected, host = recipe_of(recipe, fill), host_of(model or "tutorial")
     kind_of_task = None if task is None else task_kind(task)
     for path in filter(None, (plot, html, missing)):

@@ -13,7 +13,7 @@ from embinit.errors import EmbinitError
 from embinit.format import percent, plural
 
 if TYPE_CHECKING:
-    from embinit.experiments.starter import Starter
+    from embinit.experiments.starter_file import Starter
 
 NEEDS_ARGUMENTS = True
 
@@ -36,6 +36,10 @@ def command(
             help="Of a classification: a table (.tsv, .csv, .jsonl, .parquet) with the columns text and label.",
         ),
     ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option("--text", metavar="FILE", help="Of a language model: running text, a file or a folder."),
+    ] = None,
     vectors: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,7 +54,7 @@ def command(
         typer.Option(
             "--pair",
             metavar="LANGUAGES",
-            help="The languages: de-en for a translation, en for a table. By default the files' names tell them (train.de).",
+            help="The languages: de-en for a translation, else en. By default the files' names tell them (train.de).",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -72,19 +76,21 @@ def command(
     embinit new my.toml --source-text train.de --target-text train.en --vectors glove.txt
 
     embinit new my.toml --labelled reviews.tsv --vectors glove.txt
+
+    embinit new my.toml --text corpus.txt --vectors glove.txt
     """
     from embinit.cli.console import console, facts_table, print_json, working
     from embinit.experiments.definition.reader import read_draft
     from embinit.experiments.starter import starter
     from embinit.files import replacing
 
-    data = _data(source_text, target_text, labelled)
+    data = _data(source_text, target_text, labelled, text)
     if file.suffix != ".toml":
         raise EmbinitError(f"{file} does not end in .toml; name the experiment file to write, for example my.toml")
     if file.exists() and not force:
         raise EmbinitError(f"{file} exists; give another name, or --force to replace it")
     with working("reading the text and the vectors"):
-        made = starter(file, data, vectors or (), pair, tokenizer)
+        made = starter(file, data, vectors or (), pair, tokenizer, text=text is not None)
     with replacing(file) as out:
         out.write(made.toml().encode())
     read_draft(file)
@@ -101,24 +107,30 @@ def command(
         screen.print(f"  {line:{width}}  {purpose}", markup=False, soft_wrap=True)
 
 
-def _data(source: Path | None, target: Path | None, labelled: Path | None) -> list[Path]:
-    """Return the files of the task; an error unless there is one table or two texts."""
+def _data(source: Path | None, target: Path | None, labelled: Path | None, text: Path | None) -> list[Path]:
+    """Return the files of the task; an error unless they are two texts, one table or one running text."""
     from embinit.corpora.user_files import TABLES, is_table
 
-    if labelled is not None and (source is not None or target is not None):
-        raise EmbinitError("give --labelled for a classification, or --source-text and --target-text for a translation")
+    given = [name for name, path in (("--labelled", labelled), ("--text", text)) if path is not None]
+    if len(given) > 1 or (given and (source is not None or target is not None)):
+        raise EmbinitError(
+            "give one task: --source-text and --target-text for a translation, --labelled for a classification, or --text "
+            "for a language model"
+        )
     if labelled is not None:
         if labelled.is_file() and not is_table(labelled):
             raise EmbinitError(
                 f"--labelled {labelled} is no table ({', '.join(TABLES)}); two texts are --source-text and --target-text"
             )
         return [labelled]
+    if text is not None:
+        return [text]
     if source is None or target is None:
         lacking = "--target-text" if source is not None else "--source-text" if target is not None else ""
         raise EmbinitError(
             f"a translation needs {lacking} too"
             if lacking
-            else "name your text: --source-text FILE --target-text FILE, or --labelled FILE"
+            else "name your text: --source-text FILE --target-text FILE, --labelled FILE, or --text FILE"
         )
     return [source, target]
 
@@ -135,7 +147,9 @@ def next_commands(made: Starter) -> dict[str, str]:
 
 
 def _facts(made: Starter) -> list[tuple[str, str]]:
-    facts = [("task", f"{made.kind}: {', '.join(f'{count:,} {name}' for name, count in made.rows.items())} rows")]
+    unit = "lines" if made.words else "rows"
+    sizes = ", ".join(f"{count:,} {name}" for name, count in made.rows.items())
+    facts = [("task", f"{made.kind.replace('_', ' ')}: {sizes} {unit}")]
     facts += [("note", note) for note in made.notes]
     facts.append(("tokenizer", made.tokenizer + _tokenizer_hint(made)))
     texts = {}

@@ -128,7 +128,7 @@ def _jsonl(path: Path, reading: Reading) -> Iterator[Row]:
             continue
         try:
             row = json.loads(text) if text is not None else None
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
             reading.reject(where, "not UTF-8" if text is None else "not a JSON object")

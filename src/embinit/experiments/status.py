@@ -22,7 +22,7 @@ from embinit.experiments.spec import Spec
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.records import read_json
 
-#: Of a model whose sources were never read, for an estimate; GloVe's.
+#: For an estimate, the dimension of a model whose sources were never read: GloVe's, or the next that its heads divide.
 _USUAL_DIM = 300
 
 
@@ -131,7 +131,9 @@ def estimate_resolved(resolved: Resolved, runs: Path, members: int | None, devic
         task = resolved.estimates.get(spec.key)
         if task is not None:
             unprepared[task.path] = task
-            model = {"dim": _USUAL_DIM, **dict(spec.model)}
+            model = dict(spec.model)
+            heads = int(model["heads"])
+            model = {"dim": -(-_USUAL_DIM // heads) * heads, **model}
             spec = Spec(spec.task, spec.sides, spec.seed, tuple(model.items()), spec.training)
             jobs.append(Job(spec.key, spec, task.path, ()))
     return _estimate(jobs, runs, members, device, unprepared)

@@ -193,8 +193,8 @@ class Initialization:
         """Return the line that gives the new rows their learning rate, if they should have one of their own."""
         if self.rate == 1:
             return []
-        call = f"embinit.row_rates(optimizer, model.get_input_embeddings(), {self.rate:g}, ids=report.ids)"
-        return [("Train these rows at the advised rate:", call)]
+        call = f"embinit.row_rates(optimizer, layer, {self.rate:g}, ids=report.ids)"
+        return [("Train these rows at the advised rate; `layer` is the embedding:", call)]
 
 
 def _shown(reason: Reason, tokens: tuple[str, ...]) -> str:

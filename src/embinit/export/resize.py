@@ -103,7 +103,8 @@ def load_model(folder: Path) -> tuple[Any, int]:
             config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
             names = [name for name in config.architectures or [] if hasattr(transformers, name)]
             kind = getattr(transformers, names[0]) if names else transformers.AutoModel
-            loaded, report = kind.from_pretrained(folder, output_loading_info=True)
+            # Version 4 loads float32 unless it is told to keep the folder's number format; version 5 keeps it.
+            loaded, report = kind.from_pretrained(folder, dtype="auto", output_loading_info=True)
     except Exception as error:  # transformers raises errors of many libraries
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
     return loaded, len(report["missing_keys"])

@@ -56,7 +56,7 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
                 return Parameters(*(np.ascontiguousarray(stored[name]) for name in Parameters._fields)), position
     except OSError as error:
         raise EmbinitError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, EOFError, zipfile.BadZipFile, zlib.error):
         raise EmbinitError(f"the checkpoint {path} is damaged; remove it, or give --fresh to start anew") from None
     raise EmbinitError(
         f"the checkpoint {path} is of an unfinished training with {differing}; "

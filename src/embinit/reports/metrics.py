@@ -1,4 +1,4 @@
-"""Names of scores, histories and settings, as reports show them."""
+"""Names of scores, histories and settings in reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def words() -> dict[str, Any]:
 
 
 def metric(score: str, split: str) -> Metric:
-    """Return a score by its name; one that is not known is shown as it is."""
+    """Return a score by its name; an unknown score is shown as it is."""
     known = words()["score"].get(score, {})
     return Metric(
         name=score,
@@ -36,17 +36,17 @@ def metric(score: str, split: str) -> Metric:
 
 
 def about(score: str) -> str:
-    """Return what a score measures, or nothing."""
+    """Return a description of a score; empty if there is none."""
     return str(words()["score"].get(score, {}).get("about", ""))
 
 
 def kind(score: str) -> str:
-    """Return what kind of task a score is of: `translation`, `classification`; the score's name where it is not known."""
+    """Return the kind of task of a score: `translation`, `classification`; the score's name if it is unknown."""
     return str(words()["score"].get(score, {}).get("kind", score))
 
 
 def history(name: str) -> str:
-    """Return what a history is called."""
+    """Return the name of a history."""
     return str(words()["history"].get(name, name))
 
 

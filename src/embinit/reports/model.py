@@ -1,4 +1,4 @@
-"""A report as one plain value: what every writer (Markdown, CSV, LaTeX, the page) reads, and nothing else."""
+"""A report as one plain value. Writers (Markdown, CSV, LaTeX, the page) read nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embinit.statistics import MeanInterval
 
 @dataclass(frozen=True)
 class Curve:
-    """A history over the epochs that have it: mean, and mean ± σ over seeds."""
+    """A history over its epochs: the mean, and mean ± σ over seeds."""
 
     series: str
     label: str
@@ -36,14 +36,14 @@ class SweepPoint(MeanInterval):
 class Sweep:
     """A score against a number, a line for each series."""
 
-    #: what it is called in a title, and on the axis
+    #: its name in a title, and on the axis
     name: str
     axis: str
     logarithmic: bool
     lines: dict[str, tuple[SweepPoint, ...]]
     #: line -> the words of its name: recipe, settings
     words: dict[str, tuple[str, ...]]
-    #: line -> places of its colour and of its dashes; 0 is the baseline's colour, and no dashes
+    #: line -> numbers of its colour and of its dashes; 0 is the baseline's colour, and no dashes
     looks: dict[str, tuple[int, int]]
 
 
@@ -60,7 +60,7 @@ class MatrixSummary:
     std: float
     min: float
     max: float
-    #: σ as the model adds it to the positions, over their rms; None where positions are not added
+    #: σ as the model adds it, over the rms of the positions; None if positions are not added
     ratio: float | None
     counts: tuple[int, ...]
     edges: tuple[float, ...]
@@ -74,24 +74,24 @@ class MatrixSummary:
 
 @dataclass(frozen=True)
 class Example:
-    """One sentence of the test set, as each row's lowest seed put it."""
+    """One sentence of the test set, with the output of each row's lowest seed."""
 
     number: int
     source: str
     reference: str
-    #: series -> what came out
+    #: series -> output
     outputs: dict[str, str]
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """Text of a table, and whether it stands out."""
+    """Text of a table, and whether it is bold."""
 
     text: str
     strong: bool = False
     #: marks and counts, set behind the number so that numbers stay in line
     after: str = ""
-    #: where on the page it leads
+    #: a link to a place on the page
     link: str = ""
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Table:
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
-    #: so many columns from the left are words
+    #: number of columns with words, from the left
     words: int = 1
 
 
@@ -129,15 +129,15 @@ class Part:
     sweep: Sweep | None
     shapes: tuple[MatrixSummary, ...]
     examples: tuple[Example, ...]
-    #: names of sources -> what they are and whom they stand in for
+    #: pairs of a source's name and its description
     sources: tuple[tuple[str, str], ...]
     #: name of a score -> how it was computed
     signatures: dict[str, str]
     #: settings that all of its runs share
     settings: dict[str, str]
-    #: what was measured where nothing is trained (Tables 2, 4, 6, 8)
+    #: the measurements of an experiment that trains nothing (Tables 2, 4, 6, 8)
     measured: Table | None = None
-    #: axes of the row that was named before it was run
+    #: axes of the start that was named before it was run
     candidate: Axes = ()
     #: the name of the block that it chooses a start for; empty: none
     chooses_for: str = ""
@@ -147,21 +147,21 @@ class Part:
 
 @dataclass(frozen=True)
 class ExperimentCost:
-    """What the runs took."""
+    """The runs of an experiment: their number, time, devices and versions."""
 
     runs: int
     planned: int
     #: all of `shares`
     seconds: float
-    #: a run's key -> its share of the seconds that it and those beside it took
+    #: key of a run -> its share of the seconds of its group
     shares: dict[str, float]
-    #: what the experiment's file says that it takes
+    #: the cost that the experiment's file states
     expected: str
     devices: tuple[str, ...]
     versions: dict[str, str]
     commits: tuple[str, ...]
     finished: str
-    #: a run's key -> device, and between which seconds since 1970 it and those beside it ran; none where it is not known
+    #: key of a run -> device, begin and end of its group in seconds since 1970, if known
     spans: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
 
@@ -174,12 +174,12 @@ class Summary:
     question: str
     baseline: str
     answer: Answer
-    #: what limits the answer: few seeds, missing runs, stand-ins
+    #: sentences on the limits of the answer: few seeds, missing runs
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
-    #: recipes that appear -> what they are
+    #: recipes that appear -> their description
     recipes: dict[str, str]
-    #: series, the baseline first -> the place of its colour; the paper's starts have theirs in every report
+    #: series, the baseline first -> the number of its colour; the paper's starts have the same in every report
     colors: dict[str, int]
     parts: tuple[Part, ...]
     cost: ExperimentCost
@@ -187,7 +187,7 @@ class Summary:
     #: the experiment's TOML
     file: str = ""
     choices: tuple[Choice, ...] = ()
-    #: what is compared and why, if it is not embinit's own training
+    #: text instead of the usual introduction, if the runs are not embinit's own
     introduction: str = ""
 
     def as_json(self) -> dict[str, Any]:

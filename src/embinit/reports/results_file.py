@@ -1,8 +1,8 @@
-"""Write an experiment with its results as one small JSON file, to be committed; `results_reader` reads it back.
+"""Write an experiment with its results as one small JSON file for version control; `results_reader` reads it back.
 
-Scores are kept in full, histories in four significant digits, matrices of each row's lowest seed, for sweeps without their
-histograms, which nothing draws; decoded outputs are not. One run is one line, so that a change shows as one; those of a row
-tell their settings by what differs from its first.
+The file has all scores in full, histories in four significant digits, and the matrices of each row's lowest seed (for
+sweeps without histograms). It has no decoded outputs. Each run is one line, so that a change is a change of lines; the
+runs of a table row have only the settings that differ from its first run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FORMAT = 1
 
 
 def write_compact(experiment: Experiment, results: Results, path: Path, file: str = "") -> None:
-    """Write an experiment and what is there of its results; `file` is its TOML, for the commands.
+    """Write an experiment and its finished results; `file` is its TOML, for the commands.
 
-    No sentence of the data, and none that a model made of it, is written: results may be published where data may not.
+    The file has no sentence of the data and no output of a model, so it can be published if the data cannot.
     """
     with replacing(path) as out:
         out.write(_written(_content(experiment, results, file)).encode())
 
 
 def write_measured(experiment: Experiment, measured: Measured | None, path: Path, file: str = "") -> None:
-    """Write an experiment that trains nothing, and what was measured; histograms stay behind."""
+    """Write an experiment that trains nothing, with its measurements, without histograms."""
     blocks = [_head(block, experiment) for block in experiment.blocks]
     head = {key: value for key, value in asdict(experiment).items() if key != "blocks"}
     content = {
@@ -73,7 +73,7 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
             )
             result = results.get(planned.spec.key)
             if result is not None:
-                # A sweep has a chart of its scores, and none of its matrices.
+                # Reports draw no matrices of sweeps.
                 matrices = _without_histograms(result.matrices) if block.sweep else result.matrices
                 line |= _result(result, matrices if id(result) in first else {}, makers, signatures)
             lines.append(line)
@@ -97,20 +97,20 @@ def _head(block: Block, experiment: Experiment) -> dict[str, Any]:
 
 
 class _Pool:
-    """Values that many runs share, each kept once."""
+    """Values that runs share, each stored once."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
 
     def place(self, value: Any) -> int:
-        """Return where the value is kept."""
+        """Return the number of the value."""
         if value not in self.values:
             self.values.append(value)
         return self.values.index(value)
 
 
 def _spec(planned: Planned, results: Results) -> Spec:
-    """Return the spec that was run, which knows its data's fingerprints; else the one that is planned."""
+    """Return the spec that was run, which has the fingerprints of its data; otherwise the planned one."""
     result = results.get(planned.spec.key)
     return planned.spec if result is None else result.spec
 
@@ -142,7 +142,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _changes(base: Any, value: Any, place: str = "") -> dict[str, Any]:
-    """Return where a JSON value differs from another, by path; / parts names."""
+    """Return the places where a JSON value differs from another: path with / -> new value."""
     if isinstance(base, dict) and isinstance(value, dict) and base.keys() == value.keys():
         changes: dict[str, Any] = {}
         for key in value:
@@ -152,7 +152,7 @@ def _changes(base: Any, value: Any, place: str = "") -> dict[str, Any]:
 
 
 def _written(content: dict[str, Any]) -> str:
-    """Return JSON with a line for each run, and for each other entry."""
+    """Return JSON with one line for each run and for each other entry."""
     lines = []
     for key, value in content.items():
         if key == "blocks":

@@ -1,4 +1,4 @@
-"""Read the small files of results that `results_file` writes, and check every value, because they come from elsewhere."""
+"""Read the results files that `results_file` writes. Every value is checked, because files may come from others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _ExperimentFile(TypedDict, total=False):
 
 
 class _Line(TypedDict, total=False):
-    """A run that is planned; the number of an earlier line that it is like, or its axes."""
+    """A planned run: its axes, or the number of an earlier line with the same axes."""
 
     axes: dict[str, str]
     like: int
@@ -48,7 +48,7 @@ class _Line(TypedDict, total=False):
 
 
 class _Finished(TypedDict, total=False):
-    """What is added to the line of a finished run."""
+    """Further fields of the line of a finished run."""
 
     scores: Required[dict[str, dict[str, float]]]
     lengths: Any
@@ -190,7 +190,7 @@ def _pairs(content: _Pairs) -> tuple[tuple[str, str], ...]:
 
 
 def _planned(line: dict[str, Any], earlier: list[Planned], base: dict[str, Any], place: str) -> Planned:
-    """Return a planned run; one that is like an earlier run has its axes and tells what differs from it."""
+    """Return a planned run. A line with `like` has the axes of an earlier run, and the settings that differ from it."""
     try:
         known = cast(_Line, typed(line, _Line))
         if "like" in known:

@@ -24,11 +24,11 @@ class Metric:
     """A score and how to show it."""
 
     name: str
-    #: as a person reads it: BLEU, accuracy
+    #: the name in tables: BLEU, accuracy
     label: str
-    #: what one point of it is called in a sentence: BLEU, points
+    #: the unit in sentences: BLEU, points
     unit: str
-    #: what results are multiplied by: 100 for shares
+    #: multiplies results: 100 for shares
     factor: float
     digits: int
     higher: bool
@@ -37,24 +37,24 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Comparison):
-    """A table row against its baseline, paired by seed; `improvement` counts a lower score as better where it is."""
+    """A table row against its baseline, paired by seed. `improvement` respects scores of which lower ones are better."""
 
     baseline: str
-    #: the smallest difference that so many seeds see four times in five; None below two
+    #: the smallest difference that these seeds show in 80 % of cases; None below two seeds
     detectable: float | None
-    #: what these seeds can show, in a sentence
+    #: a sentence on the differences that these seeds can show
     power: str
     #: the t test's p after Holm over the report's table
     holm_p: float | None = None
-    #: "better", "worse", or empty where noise explains it
+    #: "better", "worse", or empty if noise explains it
     verdict: str = ""
-    #: *, **, *** ; empty too where the exact test could never say it
+    #: *, **, ***; also empty if the exact test cannot show significance with these seeds
     mark: str = ""
 
 
 @dataclass(frozen=True)
 class PaperScore:
-    """The paper's number beside ours."""
+    """The paper's number, and our difference to it."""
 
     table: str
     mean: float
@@ -62,9 +62,9 @@ class PaperScore:
     epoch: float | None
     #: ours minus the paper's
     difference: float | None
-    #: whether our interval reaches the paper's mean ± σ; None where we have no interval
+    #: whether our interval reaches the paper's mean ± σ; None if we have no interval
     within: bool | None
-    #: the lowest validation loss, where it is printed (Table 3)
+    #: the lowest validation loss, if the paper prints it (Table 3)
     loss: float | None = None
 
 
@@ -110,17 +110,17 @@ class EpochChoice:
 
 @dataclass(frozen=True)
 class TableRow:
-    """Runs that differ by seed alone."""
+    """A start in one setting: runs that differ only by seed."""
 
     label: str
     axes: Axes
-    #: what its colour goes by: the recipe, or all axes where there is none
+    #: decides the colour: the recipe, or all axes if there is no recipe
     series: str
     #: values of the axes that are not a recipe, as text; rows of one setting are compared with each other
     setting: str
     baseline: bool
     planned: int
-    #: runs whose loss became NaN, and those of them that left nothing to score
+    #: runs whose loss became NaN, and the number of them without a score
     diverged: int
     unscored: int
     #: seed -> score, in the metric's unit
@@ -137,10 +137,10 @@ class TableRow:
     #: baselines that it cannot be compared with yet
     lacking: tuple[str, ...] = ()
     paper: PaperScore | None = None
-    #: the other scores, and what the paper has for them
+    #: the other scores, and the paper's
     others: dict[ScoreName, MeanInterval] = field(default_factory=dict)
     others_paper: dict[ScoreName, PaperScore] = field(default_factory=dict)
-    #: each score by the length of what was read, the shortest first
+    #: each score by the length of the input, the shortest first
     lengths: dict[ScoreName, tuple[LengthScores, ...]] = field(default_factory=dict)
     #: for classifiers: the validation score by both criteria for the epoch
     epoch_choices: tuple[EpochChoice, ...] = ()
@@ -157,13 +157,13 @@ class TableRow:
 
     @property
     def verdict(self) -> str:
-        """Return `better` or `worse` where it is that against every baseline; empty where one says otherwise, or lacks."""
+        """Return `better` or `worse` if that holds against every baseline, and none is missing; otherwise nothing."""
         verdicts = {difference.verdict for difference in self.differences}
         return verdicts.pop() if len(verdicts) == 1 and not self.lacking else ""
 
     @property
     def mark(self) -> str:
-        """Return the mark that it has against every baseline: the shortest."""
+        """Return the weakest of its marks, if it is better or worse than every baseline."""
         return min((difference.mark for difference in self.differences), key=len) if self.verdict else ""
 
 

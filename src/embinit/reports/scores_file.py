@@ -24,13 +24,13 @@ from embinit.reports.scores import Metric
 from embinit.reports.summarize import summarize
 
 _START, _SEED, _BLOCK = "start", "seed", "block"
-#: Starts that are the baseline if none is named: the first of these that the file has, or else its first start.
+#: Names of starts that are the baseline by default: the first of these in the file, otherwise its first start.
 _BASELINES = ("xavier", "random", "baseline", "default")
 #: Columns whose lower values are better.
 _FALLING = re.compile(r"(^|[\W_])(loss|perplexity|ppl|error|wer|cer|nll|mae|mse|rmse|bpc)$", re.IGNORECASE)
 #: No table of scores comes near this size.
 _LARGEST = 16 << 20
-#: The name of every score and split inside the experiment; what a reader sees is the metric's label.
+#: The internal name of every score and split; reports show the metric's label.
 _SCORE, _SPLIT = "score", ""
 _INTRODUCTION = (
     "Each score is that of one training run. Runs of one seed are compared with each other, so starts should share "
@@ -51,17 +51,17 @@ class _Run:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The scores of a file, as what a report takes."""
+    """The scores of a file, as an experiment with results."""
 
     experiment: Experiment
     results: dict[str, Result]
     #: block -> how its score is shown
     metrics: dict[str, Metric]
-    #: what was left out, which seeds are missing, and what was guessed
+    #: sentences on ignored columns, missing seeds and guesses
     notes: tuple[str, ...]
 
     def summary(self, file: str, options: Sequence[str] = ()) -> Summary:
-        """Return the report. `file` and `options` are those of the command that makes it again."""
+        """Return the report. `file` and `options` are for the command that makes it again."""
         report = summarize(self.experiment, self.results, shown={}, file=file, metrics=self.metrics)
         return replace(
             report,

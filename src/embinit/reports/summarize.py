@@ -1,4 +1,4 @@
-"""From an experiment and its results to a report: every number and sentence that the writers show."""
+"""From an experiment and its results to a report: every number and sentence of the writers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def summarize(
     results
         Its finished runs: key -> result.
     texts
-        Finds the sentences that were decoded; without it, examples have outputs alone.
+        Finds the sentences that were decoded; without it, examples have only outputs.
     shown
-        The examples of each block, if they are made already: a results file keeps no outputs.
+        The examples of each block, if they are known already; a results file has no outputs.
     metrics
         How the score of each block is shown, by the block's name; by default as its name in `metrics.toml` says.
     file
@@ -103,7 +103,7 @@ def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
 
 
 def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[TableRow, ...]]]) -> list[tuple[TableRow, ...]]:
-    """Return the rows of all blocks, judged: those of blocks that only choose by themselves, all others together."""
+    """Return the rows of all blocks with verdicts; blocks that only choose starts are corrected apart from the others."""
     rows_by_place = dict[int, tuple[TableRow, ...]]()
     for kind in (False, True):
         places = [place for place, chooses in enumerate(choosing) if chooses == kind]
@@ -121,8 +121,8 @@ def _part(
     shown: Mapping[str, tuple[Example, ...]] | None,
 ) -> Part:
     swept = sweep(block, table, results, experiment.baseline)
-    # Runs that came from elsewhere are shown even where the data to make more of them is not here.
-    # The baseline's alone are not this block's, unless it has no others: random rows need no source, all blocks have them.
+    # Runs from another machine are shown even if the data for more of them is not here. Runs of the baseline do not count,
+    # unless the block has no other start, because random rows need no source and many blocks share them.
     own = [row for row in table if not row.baseline] or table
     missing = "" if any(row.scores or row.unscored for row in own) else block.missing
     done = [result for runs in grouped(block).values() for result in finished(runs, results)]
@@ -163,7 +163,7 @@ def _task(block: Block) -> str:
 
 
 def _recipes(experiment: Experiment) -> dict[str, str]:
-    """Return what each recipe is that appears: in words, or as its steps where it is the file's own."""
+    """Return each recipe with its description, or with its steps if the file defines it."""
     steps: dict[str, dict[str, None]] = {}
     for block in experiment.blocks:
         for planned in block.runs:
@@ -175,21 +175,21 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
     for name, ways in steps.items():
         if name in named_recipes():
             about[name] = named_recipes()[name]["about"]
-        elif name not in ways:  # a name of the file's own; a sweep's numbers are on its axis
+        elif name not in ways:  # defined in the file; the numbers of a sweep are on its axis
             about[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
     return about
 
 
-#: The paper's starts, by the places of their colours; and the places for others, where none of these has them.
+#: The paper's starts in the order of their colours, and the numbers of colours for other starts.
 _STARTS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
 _OTHERS = (5, 6, 7, 1, 2, 3, 4)
 
 
 def _colors(parts: Sequence[Part], baseline: str) -> dict[str, int]:
-    """Return every series, the baseline first, with the place of its colour: the paper's starts have their own places.
+    """Return every series, the baseline first, with the number of its colour.
 
-    The others have what is left; grey, the first place, is a baseline's, and the last to be taken where that has another. A
-    sweep's come last, for its chart has colours of its own.
+    The paper's starts have fixed colours, and the others take the rest. Grey, the first colour, is for a baseline; it is
+    taken last if the baseline has another. Series of sweeps come last, because their charts have their own colours.
     """
     ordered = sorted(parts, key=lambda part: part.sweep is not None)
     names = sorted({row.series: None for part in ordered for row in part.rows}, key=lambda name: name != baseline)

@@ -14,7 +14,7 @@ import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage
+from http.client import BadStatusLine, HTTPException, HTTPMessage
 from pathlib import Path
 from typing import IO, Any
 
@@ -178,7 +178,7 @@ def _read_record(path: Path) -> dict[str, Any]:
     try:
         recorded = json.loads(path.read_text("utf-8"))
         return {name: recorded[name] for name in ("sha256", "checked", "size")}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise EmbinitError(f"{path} is damaged; remove it and fetch the file again") from None
 
 
@@ -213,12 +213,15 @@ def _download(url: str, part: Path, expected: int | None, progress: Progress, pa
             raise
         except urllib.error.HTTPError as error:
             if error.code < 500:
-                raise EmbinitError(f"{url}: the server answered {error.code} {error.reason}") from None
+                said = str(error.reason).partition("\n")[0]  # the reason of an endless redirection has three lines
+                raise EmbinitError(f"{url}: the server answered {error.code} {said}") from None
             reason = f"the server answered {error.code}"
         except ValueError:
             raise EmbinitError(f"{url} is not an address that can be downloaded") from None
         except (urllib.error.URLError, HTTPException, ConnectionError, TimeoutError) as error:
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
+            text = str(getattr(error, "reason", error)).strip().partition("\n")[0]
+            reason = f"the answer is no HTTP ({text[:80]!r})" if isinstance(error, BadStatusLine) else text
+            reason = reason or type(error).__name__
         if attempt + 1 < _TRIES:
             time.sleep(pause * 2**attempt)
     raise EmbinitError(f"{url}: {reason}, {_TRIES} times; run the same command again to continue the download")
@@ -249,7 +252,9 @@ def _download_rest(url: str, part: Path, expected: int | None, progress: Progres
         if response.status != 206:
             size = 0
         length = response.headers.get("Content-Length")
-        total = size + int(length) if length and length.isdigit() else None
+        if length is not None and not length.isdecimal():
+            raise EmbinitError(f"{url}: the server announces {length[:80]!r} bytes, which is no size")
+        total = size + int(length) if length else None
         _check_size(url, total, expected)
         tag = _version(response.headers)
         if tag:

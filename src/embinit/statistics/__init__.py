@@ -1,4 +1,4 @@
-"""Statistics: what scores over seeds can show, and what they cannot."""
+"""Statistics of scores over seeds: intervals, paired tests, power."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ class Clustered(MeanInterval):
     Seeds of several data sets are counted once for each.
     """
 
-    #: standard error of the mean; None where no spread between seeds was seen
+    #: standard error of the mean; None if there is no spread between seeds
     error: float | None
     #: degrees of freedom of the t interval
     freedom: float
-    #: p of the t test, two-sided; None where no spread was seen
+    #: p of the t test, two-sided; None if there is no spread
     p: float | None
     blocks: int
 

@@ -1,4 +1,4 @@
-"""Two initializations over the same seeds: the difference, and how far it can be trusted."""
+"""Two initializations over the same seeds: their difference and its tests."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Comparison(MeanInterval):
     `std` is that of the differences. For one seed, `std`, the interval and `t_p` are None.
     """
 
-    #: p of the paired t test, two-sided; None where no spread was seen
+    #: p of the paired t test, two-sided; None if there is no spread
     t_p: float | None
     #: p of the sign-flip permutation test, two-sided
     permutation_p: float
-    #: the smallest p that the permutation test can give with so many seeds
+    #: the smallest p that the permutation test can give with this number of seeds
     floor: float
-    #: share of (ours, baseline) among all pairs of seeds where ours is better, ties half (Agarwal et al. 2021)
+    #: share of all pairs (ours, baseline) in which ours is better, ties counting half (Agarwal et al. 2021)
     improvement: float
-    #: seeds that only one side has, and which are in none of the numbers
+    #: seeds that only one side has; they are left out
     dropped: tuple[int, ...]
 
     def can_show(self, alpha: float = 0.05) -> bool:
-        """Return whether the permutation test could call any difference significant with so many seeds."""
+        """Return whether the permutation test can show any difference with this number of seeds."""
         return self.floor <= alpha
 
 
@@ -99,7 +99,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _sign_flips(differences: Values, rounding: float) -> float:
-    """Return the share of sign flips whose sum is as far from zero as the true one: all flips to 20, else 100,000 drawn."""
+    """Return the share of sign flips whose sum is as far from zero as the true one, over all flips up to 20 seeds."""
     sizes, observed = np.sort(np.abs(differences)), abs(float(differences.sum())) - rounding
     if len(sizes) <= EXACT_TO:
         sums = sizes[:1]  # the first sign stays: flipping all of them changes nothing

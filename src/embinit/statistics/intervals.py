@@ -14,9 +14,9 @@ from embinit.seeds import stream
 from embinit.statistics.mean_interval import MeanInterval
 from embinit.statistics.student import t_quantile
 
-#: Seeds from which the bootstrap is used; with fewer, resamples know too little (73 % for 95 % at 3).
+#: The number of seeds from which the bootstrap is used; with 3, a 95 % interval would cover 73 %.
 BOOTSTRAP_FROM = 10
-#: Half of the resamples; each has a mirror image.
+#: Half of the number of resamples; each one is used with its mirror image.
 _RESAMPLES = 5_000
 
 Values = npt.NDArray[np.float64]
@@ -53,8 +53,8 @@ def cell(scores: Iterable[float], level: float = 0.95) -> MeanInterval:
 def bootstrap(values: Values, level: float) -> tuple[float, float]:
     """Return the expanded percentile interval for the mean of sorted values (Hesterberg 2015).
 
-    Plain percentiles are too narrow: they know neither n - 1 nor t. The expanded ones lie where a normal sample would get
-    its t interval; at 10 seeds they cover 95 % of normal means, plain ones 90 % and BCa 89 %.
+    Plain percentiles are too narrow, because they ignore n - 1 and t. The expanded ones give a normal sample its t interval.
+    At 10 seeds they cover 95 % of normal means, plain percentiles 90 % and BCa 89 %.
     """
     n = len(values)
     tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile((1 + level) / 2, n - 1))

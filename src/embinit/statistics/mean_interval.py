@@ -1,11 +1,11 @@
-"""A number with its interval: the one type that statistics, reports and research share."""
+"""A mean with its interval: the type that statistics, reports and research share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-#: How an interval was made; "pooled" takes one σ from several groups, and "" means that there is no interval.
+#: How an interval was computed; "pooled" takes one σ from several groups, and "" is no interval.
 Method = Literal["t", "bootstrap", "pooled", ""]
 
 
@@ -13,11 +13,11 @@ Method = Literal["t", "bootstrap", "pooled", ""]
 class MeanInterval:
     """The mean of n values, with its spread and its interval.
 
-    The interval is None for one value, and where no spread was seen.
+    The interval is None for one value, and for values without spread.
     """
 
     mean: float
-    #: sample σ with n - 1, or the pooled σ where `method` is "pooled"; None where nothing tells a spread
+    #: sample σ with n - 1, or the pooled σ if `method` is "pooled"; None if it is unknown
     std: float | None
     n: int
     low: float | None
@@ -26,5 +26,5 @@ class MeanInterval:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Return the ends of the interval; None where there is no interval."""
+        """Return the ends of the interval; None if there is no interval."""
         return None if self.low is None or self.high is None else (self.low, self.high)

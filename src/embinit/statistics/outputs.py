@@ -10,7 +10,7 @@ from embinit.errors import EmbinitError, closest, require
 
 @dataclass(frozen=True)
 class PairedBootstrap:
-    """BLEU of two outputs over the same sentences; what sentences say of these two runs, nothing of other seeds.
+    """BLEU of two outputs over the same sentences. The test is over sentences and says nothing about other seeds.
 
     sacreBLEU gives an interval for each system, none for the difference.
     """
@@ -35,10 +35,10 @@ def paired_bootstrap(
     tokenize: str = "13a",
     resamples: int = 1_000,
 ) -> PairedBootstrap:
-    """Return how likely the difference in BLEU between two outputs is an accident of the test sentences (Koehn 2004).
+    """Return a test of the difference in BLEU between two outputs, over resampled test sentences (Koehn 2004).
 
-    p is sacreBLEU's, but 1 where the difference is zero: it counts only resamples that differ by more than the systems do,
-    so that equal outputs would get the smallest p there is.
+    p is sacreBLEU's, except that it is 1 for equal scores: sacreBLEU counts only resamples that differ by more than the
+    systems do, so equal outputs would get the smallest p.
     """
     purpose = "the paired bootstrap"
     metrics = require("sacrebleu.metrics", "train", purpose)

@@ -11,10 +11,10 @@ from embinit.statistics.student import t_quantile
 
 
 def pooled(groups: Sequence[Sequence[float]], level: float = 0.95) -> list[MeanInterval]:
-    """Return each group's mean, with its interval by Student's t from the pooled σ within all groups.
+    """Return each group's mean with its interval by Student's t, from the σ pooled over all groups.
 
-    The pooled σ has n - 1 degrees of freedom for each group of n values. It is right where all groups have the same spread,
-    as the seeds of one task do from one setting to the next. There is no interval where no group has two values.
+    The pooled σ has n - 1 degrees of freedom for each group of n values. It is right if all groups have the same spread,
+    as seeds of one task have in similar settings. There is no interval if no group has two values.
     """
     if not all(groups):
         raise EmbinitError("a group has no values")

@@ -1,4 +1,4 @@
-"""What a number of seeds can show: the smallest difference seen, the seeds it takes, and both in a sentence."""
+"""The power of a number of seeds: the smallest detectable difference, the seeds that a difference needs, a sentence."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NAMED = 1_000
 def detectable(std: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float:
     """Return the paired difference that a two-sided t test at `alpha` finds with probability `power`.
 
-    It is (t_{1-α/2} + t_power)·σ/√n at n - 1 degrees of freedom, the usual approximation of the noncentral t: where 80 %
-    are asked for, the true power is 73 % at 2 seeds, 77 % at 3, 79 % at 5 and 80 % from 8. σ is that of the differences.
+    It is (t_{1-α/2} + t_power)·σ/√n at n - 1 degrees of freedom, the usual approximation of the noncentral t. For 80 %
+    the true power is 73 % at 2 seeds, 77 % at 3, 79 % at 5 and 80 % from 8. σ is that of the differences.
     """
     if n < 2:
         raise EmbinitError(f"{n} seeds; two at least are needed to see a difference")
@@ -31,7 +31,7 @@ def detectable(std: float, n: int, alpha: float = 0.05, power: float = 0.8) -> f
 
 
 def seeds_needed(std: float, difference: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    """Return the fewest seeds that see such a difference, and with which a permutation test can show one at all."""
+    """Return the fewest seeds that detect a difference, at least as many as the permutation test needs."""
     if difference == 0 or not math.isfinite(difference):
         raise EmbinitError(f"difference {difference}; a finite one that is not zero is needed")
     _check(std, alpha, power)
@@ -43,7 +43,7 @@ def seeds_needed(std: float, difference: float, alpha: float = 0.05, power: floa
 
 
 def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, power: float = 0.8) -> str:
-    """Return a sentence: the smallest difference that these seeds could see, and the seeds that the one found would take.
+    """Return a sentence: the smallest difference that these seeds can show, and the seeds that the observed one needs.
 
     "Seen" is found by the paired t test at `alpha` with probability `power`, σ being that of the differences.
     """
@@ -66,7 +66,7 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
 
 
 def floor_note(comparison: Comparison, alpha: float = 0.05) -> str:
-    """Return a sentence where the permutation test cannot show anything at `alpha`, else nothing."""
+    """Return a sentence if the permutation test cannot show anything at `alpha`; otherwise nothing."""
     if comparison.can_show(alpha):
         return ""
     seeds = "1 seed" if comparison.n == 1 else f"{comparison.n} seeds"
@@ -74,7 +74,7 @@ def floor_note(comparison: Comparison, alpha: float = 0.05) -> str:
 
 
 def _least(alpha: float) -> int:
-    """Return the fewest seeds with which the permutation test can show anything; 2 where no number of them can."""
+    """Return the fewest seeds with which the permutation test can show a difference; 2 if no number can."""
     return next((n for n in range(2, EXACT_TO + 1) if floor(n) <= alpha), 2)
 
 

@@ -1,4 +1,4 @@
-"""How often something came out, and how far so few cases can be trusted."""
+"""Shares of a few cases, with their intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from embinit.errors import EmbinitError
 
 
 def wilson(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval for a share: it stays between 0 and 1, and is no point where all or none came out.
+    """Return Wilson's interval for a share. It stays between 0 and 1, and has a width even for none or all of n.
 
     >>> tuple(round(bound, 3) for bound in wilson(8, 10))
     (0.49, 0.943)

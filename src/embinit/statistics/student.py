@@ -52,7 +52,7 @@ def _upper_tail(t: float, df: float) -> float:
     if not df > 0:
         raise EmbinitError(f"{df} degrees of freedom; more than 0 are needed")
     ratio = t * t / df
-    # Both x and 1 - x as they are, for neither can be had from the other when it is small.
+    # Compute both x and 1 - x directly: a difference from 1 would lose the digits of the smaller one.
     x, y = 1 / (1 + ratio), ratio / (1 + ratio) if ratio < 1 else 1 / (1 + 1 / ratio)
     return 0.5 * _incomplete_beta(x, y, df / 2, 0.5, _log_beta(df / 2))
 
@@ -63,7 +63,7 @@ def _density(t: float, df: float) -> float:
 
 
 def _log_beta(a: float) -> float:
-    """Return log B(a, 1/2); log Γ(a + 1/2) - log Γ(a) by its series where the two would lose digits to each other."""
+    """Return log B(a, 1/2); for large a, log Γ(a + 1/2) - log Γ(a) comes from its series, which loses no digits."""
     if a < 20:
         return math.lgamma(a) + 0.5 * math.log(math.pi) - math.lgamma(a + 0.5)
     series = -1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5) + 17 / (14336 * a**7)
@@ -71,7 +71,7 @@ def _log_beta(a: float) -> float:
 
 
 def _incomplete_beta(x: float, y: float, a: float, b: float, log_beta: float) -> float:
-    """Return the regularized I_x(a, b), with y = 1 - x; on the side of its mean where the fraction converges fast."""
+    """Return the regularized I_x(a, b), with y = 1 - x, on the side of its mean on which the fraction converges fast."""
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(y, x, b, a, log_beta)
     if x == 0:

@@ -92,7 +92,7 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         with safe_open(path, framework="pt") as file:
             facts = dict(json.loads(file.metadata()["facts"]))
             return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
-    except (SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, OSError, RecursionError) as error:
         raise Unusable(f"{path} is damaged ({error})") from None
 
 

@@ -30,26 +30,15 @@ from embinit.experiments.definition.grid import (
     without_effect,
 )
 from embinit.experiments.definition.problems import Checked, Problems, block_place
+from embinit.experiments.definition.run_settings import RunSettings, SettingsTable, SideSettings
+from embinit.experiments.definition.scores import score_and_split
 from embinit.experiments.definition.sections import Tables
-from embinit.experiments.definition.settings import (
-    GENERATED,
-    SIDES,
-    RunSettings,
-    SettingsTable,
-    SideSettings,
-    TaskSettings,
-)
+from embinit.experiments.definition.settings import GENERATED, SIDES, TaskSettings
 from embinit.experiments.experiment import Axes, implied_target
 from embinit.models.presets import preset
 from embinit.recipes.recipe import Recipe
 from embinit.training.options import Training
 
-SCORES = {
-    "translation": ("bleu", "sacrebleu", "chrf"),
-    "classification": ("accuracy", "macro_f1", "matthews"),
-    "language_model": ("perplexity", "word_perplexity", "bits_per_byte", "loss"),
-    "masked_language_model": ("loss", "masked_accuracy"),
-}
 _RATES = {"translation": 2e-4, "classification": 1e-4, "language_model": 2e-4, "masked_language_model": 2e-4}
 #: Keys of a block that only the analogy test takes: its questions, the number of draws of positions, and the number of
 #: positions that they are drawn from.
@@ -136,7 +125,8 @@ class _BlockReader:
             self._problems.add(
                 f"{self._where}.sweep", f"{table.sweep!r} is no axis of the grid{closest(table.sweep, grid)}"
             )
-        score, split = self._score_and_split(runs)
+        tasks = [self._tables.tasks[name] for name in dict.fromkeys(run.task for run in runs)]
+        score, split = score_and_split(table, tasks, self._where, self._problems)
         return DraftBlock(
             table.name if "name" in given else f"block {self._number}", runs, score, split, table.paper, table.sweep,
             self._analogy_settings(), self._candidate(runs), table.chooses_for,
@@ -144,7 +134,7 @@ class _BlockReader:
 
     def _is_left_out(self, name: str) -> bool:
         """Return whether a setting or an axis is absent only because its value is wrong."""
-        return any(f"{name}.".startswith(f"{key}.") for key in self._left_out)
+        return any(not key or f"{name}.".startswith(f"{key}.") for key in self._left_out)
 
     def _analogy_settings(self) -> Values:
         given = self._table.model_fields_set
@@ -177,21 +167,6 @@ class _BlockReader:
         listed = [(key, value) for key, values in grid.items() if isinstance(values, list) for value in values]
         texts = [str(value) for key, value in [*listed, *values.items()] if key.rpartition(".")[2] == "recipe"]
         return [self._tables.recipes[text][0] if text in self._tables.recipes else text for text in texts]
-
-    def _score_and_split(self, runs: tuple[DraftRun, ...]) -> tuple[str, str]:
-        """Return the score and the split that the block is judged by, which all of its tasks must have."""
-        tasks = [self._tables.tasks[name] for name in dict.fromkeys(run.task for run in runs)]
-        kinds = {kind_of(task) for task in tasks}
-        if len(kinds) > 1:
-            listed = " and ".join(f"a {kind.replace('_', ' ')}" for kind in sorted(kinds))
-            self._problems.add(self._where, f"has tasks of different kinds, {listed}; make two blocks")
-        kind, given = next(iter(kinds), None), self._table.model_fields_set
-        score = self._table.score if "score" in given else SCORES[kind or "translation"][0]
-        if kind is not None and score not in SCORES[kind]:
-            near = closest(score, SCORES[kind])
-            self._problems.add(f"{self._where}.score", f"{score!r} is no score of a {kind}{near}")
-        split = "test" if all(map(_has_test, tasks)) else "valid"
-        return score, self._table.split if "split" in given else split
 
     # ------------------------------------------------------------ one run
 
@@ -304,9 +279,3 @@ class _BlockReader:
 def _given(table: SettingsTable) -> dict[str, Any]:
     """Return the values of a table that the file gives."""
     return table.model_dump(exclude_unset=True)
-
-
-def _has_test(task: TaskSettings) -> bool:
-    if task.name not in known_tasks():
-        return True
-    return any("test" in layout or "all" in layout for layout in known_tasks()[task.name].layouts)

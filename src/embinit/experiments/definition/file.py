@@ -7,14 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, create_model
 
 from embinit.experiments.definition.paper import check_paper
-from embinit.experiments.definition.settings import (
-    Fill,
-    RunSettings,
-    SettingsTable,
-    SourceSettings,
-    TaskSettings,
-    inner_table,
-)
+from embinit.experiments.definition.run_settings import Fill, RunSettings, SettingsTable, inner_table
+from embinit.experiments.definition.settings import SourceSettings, TaskSettings
 from embinit.experiments.experiment import SAME
 from embinit.recipes.names import named_recipes
 from embinit.recipes.recipe import steps_text
@@ -98,7 +92,7 @@ class BlockSettings(RunSettings):
     name: str = ""
     #: lists of values; every combination is trained
     grid: RunGrid = RunGrid()  # type: ignore[valid-type]
-    #: the score that the block is judged by; by default `bleu` or `accuracy`
+    #: the score that the block is judged by; by default `bleu`, `accuracy`, `perplexity` or `loss`
     score: str = ""
     #: the split that the score is read from; by default `test`, or `valid` if a known data set has no labelled test
     split: str = ""

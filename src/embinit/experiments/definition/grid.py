@@ -10,7 +10,7 @@ from typing import Any
 
 from embinit.errors import closest
 from embinit.experiments.definition.problems import Problems
-from embinit.experiments.definition.settings import SideSettings, setting_names
+from embinit.experiments.definition.run_settings import SideSettings, setting_names
 
 #: `{ratio}` in a recipe stands for an axis of the grid.
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from embinit.errors import EmbinitError, closest
+from embinit.experiments.definition.run_settings import setting_names
 
 #: The place of a value in a file: ("block", 0, "model", "heads").
 Location = tuple[str | int, ...]
@@ -95,11 +96,11 @@ def validated(declared: type[Table], content: Mapping[str, Any], problems: Probl
         try:
             return Checked(declared.model_validate(remaining), remaining, wrong)
         except ValidationError as error:
-            mistakes = [found for found in error.errors(include_url=False) if found["type"] != _FOLLOWS]
+            mistakes = [mistake for mistake in error.errors(include_url=False) if mistake["type"] != _FOLLOWS]
         if not wrong:  # later rounds find only what the removal of a value has caused
             for mistake in mistakes:
                 problems.add(*_place_and_message(mistake, declared, content))
-        wrong += [_removed(remaining, mistake["loc"]) for mistake in reversed(mistakes)]
+        wrong += _removed(remaining, [mistake["loc"] for mistake in mistakes])
 
 
 def block_place(number: int, block: Any) -> str:
@@ -143,8 +144,8 @@ def _written(value: Any) -> str:
 
 def _is_setting(location: Location) -> bool:
     """Return whether a location is in a block or in `[defaults]`, outside of a grid."""
-    names = [part for part in location if isinstance(part, str)]
-    return names[0] in ("block", "defaults") and len(names) > 1 and "grid" not in names
+    table, *names = [part for part in location if isinstance(part, str)]
+    return table in ("block", "defaults") and ".".join(names) in setting_names()
 
 
 def _form(location: Location) -> str:
@@ -166,18 +167,33 @@ def _place(location: Sequence[str | int], content: Mapping[str, Any]) -> str:
     return start + (separator + ".".join(names[1:]) if names[1:] else "")
 
 
-def _removed(content: Any, location: Location) -> Location:
-    """Remove the value at a location, or the innermost value around it that the file has; return its location."""
-    parents: list[tuple[Any, Any]] = []
-    for part in location:
+def _removed(content: Any, locations: Iterable[Location]) -> list[Location]:
+    """Remove the values at some locations, or the innermost value around each that is there; return what was removed."""
+    present = {_innermost(content, location) for location in locations}
+    outermost = [
+        location for location in present if not any(location[:end] in present for end in range(1, len(location)))
+    ]
+    for location in sorted(outermost, key=_later_items_first):
+        table = content
+        for part in location[:-1]:
+            table = table[part]
+        del table[location[-1]]
+    return outermost
+
+
+def _innermost(content: Any, location: Location) -> Location:
+    """Return the longest beginning of a location that the content has."""
+    for depth, part in enumerate(location):
         in_table = isinstance(content, dict) and part in content
         if not in_table and not (isinstance(content, list) and isinstance(part, int) and part < len(content)):
-            break
-        parents.append((content, part))
+            return location[:depth]
         content = content[part]
-    table, key = parents[-1]
-    del table[key]
-    return location[: len(parents)]
+    return location
+
+
+def _later_items_first(location: Location) -> list[int]:
+    """Return a key that sorts the last items of lists first, so that the removal of one does not move another."""
+    return [-part for part in location if isinstance(part, int)]
 
 
 def _declared_at(declared: Any, location: Sequence[str | int]) -> Any:

@@ -7,19 +7,19 @@ import inspect
 import textwrap
 from typing import Any
 
-from embinit.experiments.definition import file, settings
+from embinit.experiments.definition import file, run_settings, settings
 from embinit.models.architecture import Architecture
 from embinit.training.options import Training
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-#: Tables that are made from another class, which has the explanations of their keys.
-_ORIGINS: dict[str, type[Any]] = {
-    "ArchitectureSettings": Architecture,
-    "ArchitectureGrid": Architecture,
-    "TrainingSettings": Training,
-    "TrainingGrid": Training,
-    "RunGrid": settings.RunSettings,
-    "SideGrid": settings.SideSettings,
+#: Tables that are made from other classes, which have the explanations of their keys.
+_ORIGINS: dict[str, tuple[type[Any], ...]] = {
+    "ArchitectureSettings": (Architecture, run_settings.PresetSettings),
+    "ArchitectureGrid": (Architecture, run_settings.PresetSettings),
+    "TrainingSettings": (Training,),
+    "TrainingGrid": (Training,),
+    "RunGrid": (run_settings.RunSettings,),
+    "SideGrid": (run_settings.SideSettings,),
 }
 
 
@@ -59,12 +59,14 @@ def _comments_in(source: str) -> dict[str, str]:
 
 def _table(name: str, table: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a table with explanations, and without what TOML cannot say: null."""
-    origin = _ORIGINS.get(name) or getattr(file, name, None) or getattr(settings, name)
-    comments = key_comments(origin)
+    origins = _ORIGINS.get(name) or tuple(
+        getattr(module, name) for module in (file, run_settings, settings) if hasattr(module, name)
+    )
+    comments = {key: comment for origin in origins for key, comment in key_comments(origin).items()}
     properties = {key: _key(value, comments.get(key, "")) for key, value in table["properties"].items()}
     required = [key for key in table.get("required", []) if key in properties and key != "name"]
     extra = {"additionalProperties": table.get("additionalProperties", False) is not False}
-    described = {"description": inspect.cleandoc(origin.__doc__ or "").partition("\n")[0]}
+    described = {"description": inspect.cleandoc(origins[0].__doc__ or "").partition("\n")[0]}
     return {
         "type": "object",
         **described,

@@ -5,36 +5,28 @@ The comment above a field is its explanation in the reference and in editors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, fields
-from typing import Annotated, Any, Literal, Self, get_origin, get_type_hints
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
-    Strict,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     ValidationInfo,
     WrapValidator,
-    create_model,
     field_validator,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic.json_schema import SkipJsonSchema, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from embinit.corpora.tasks import data_sets as known_tasks
 from embinit.corpora.tasks import task_data
 from embinit.errors import closest
-from embinit.models.architecture import Architecture
-from embinit.recipes.fills import FILLS
-from embinit.recipes.names import named_recipes
-from embinit.training.options import Training
 from embinit.types import TEXT_TASKS, TaskKind
 
 #: Data sets that are generated, and so need no folder, with the kinds of their tasks.
@@ -43,10 +35,6 @@ GENERATED = {
 }  # fmt: skip
 #: The names of a task's sides in files, with their names in prepared tasks.
 SIDES = {"encoder": "source", "decoder": "target", "text": "text"}
-#: Fields of Architecture that the prepared task decides and a file cannot set.
-_DECIDED = ("task", "vocabularies", "classes")
-#: Settings whose default depends on others.
-_WITHOUT_DEFAULT = ("dim", "heads", "rate")
 #: Keys that no table declares are mistakes.
 _FORBID = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -78,18 +66,8 @@ def _usual_tokenizer(task: dict[str, Any]) -> str:
     return "spacy" if known is None else known.tokenizer
 
 
-def _known_fill(name: str) -> str:
-    if name and name not in FILLS:
-        raise ValueError(f"unknown fill {name!r}{closest(name, FILLS)}")
-    return name
-
-
 Number = Annotated[StrictFloat, WrapValidator(_as_written)]
 AtLeastOne = Annotated[StrictInt, Field(ge=1)]
-#: The schema lists names that editors complete.
-Fill = Annotated[str, AfterValidator(_known_fill), WithJsonSchema({"type": "string", "enum": list(FILLS)})]
-RecipeName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": list(named_recipes())}, {"type": "string"}]})]
-TaskName = Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*known_tasks(), *GENERATED]}, {"type": "string"}]})]
 
 
 @dataclass(frozen=True, config=_FORBID)
@@ -195,7 +173,7 @@ class TaskSettings:
     path: StrictStr | None = None
     #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
     kind: TaskKind | None = None
-    #: running text: `line` ends every line with <eos>, `blank` joins the lines of a document
+    #: running text: `line` ends every line with `<eos>`, `blank` joins the lines of a document
     boundary: Literal["line", "blank"] | None = None
     #: a file that the folder must hold (`train.tsv`, also compressed; * stands for any text)
     needs: StrictStr | None = None
@@ -235,74 +213,3 @@ class TaskSettings:
         if boundary is not None and kind not in TEXT_TASKS:
             raise ValueError(f"boundary is for running text, and this is a {kind}")
         return boundary
-
-
-class SettingsTable(BaseModel):
-    """Base of every table that is not a source or a task."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-def _settings_of(kind: type[Any], omitted: Iterable[str] = (), base: type[SettingsTable] = SettingsTable) -> Any:
-    """Return a table with the fields, types and defaults of a dataclass; each of its keys may be left out."""
-    hints = get_type_hints(kind)
-    declared: dict[str, Any] = {}
-    for item in fields(kind):
-        if item.name not in omitted:
-            hint = hints[item.name]
-            default = None if item.default is MISSING or item.name in _WITHOUT_DEFAULT else item.default
-            declared[item.name] = (Annotated[hint, Strict(False)] if get_origin(hint) is tuple else hint, default)
-    return create_model(f"{kind.__name__}Settings", __base__=base, **declared)
-
-
-class _Preset(SettingsTable):
-    #: a named model whose values this table starts from: `gpt2`, `llama`, `bert` or `sinusoidal`
-    preset: str = ""
-
-
-ModelSettings = _settings_of(Architecture, _DECIDED, _Preset)
-TrainingSettings = _settings_of(Training)
-
-
-class SideSettings(SettingsTable):
-    """`encoder`, `decoder` or `text`: one embedding matrix."""
-
-    #: a table of `[sources]`
-    source: str = ""
-    #: a recipe's name, steps (`pretrained | center`), a table of `[recipes]`, or `FILE.toml::NAME`
-    recipe: RecipeName = "xavier"
-    #: rows of the tokens that the source lacks
-    fill: Fill = "target"
-
-
-class RunSettings(SideSettings):
-    """The settings of a run: `[defaults]`, and a part of every `[[block]]`."""
-
-    #: a table of `[tasks]`, or a known data set
-    task: TaskName = ""
-    #: seed of everything random in a run
-    seed: Annotated[int, Field(ge=0)] = 1
-    #: the encoder's matrix, where it differs from the decoder's
-    encoder: SideSettings = SideSettings()
-    #: the decoder's matrix, where it differs from the encoder's
-    decoder: SideSettings = SideSettings()
-    #: the matrix of a task with one text
-    text: SideSettings = SideSettings()
-    #: the transformer
-    model: ModelSettings = ModelSettings()  # type: ignore[valid-type]
-    #: the training
-    training: TrainingSettings = TrainingSettings()  # type: ignore[valid-type]
-
-
-def inner_table(hint: Any) -> type[SettingsTable] | None:
-    """Return the type of a field if it is a table of settings, else None."""
-    return hint if isinstance(hint, type) and issubclass(hint, SettingsTable) else None
-
-
-def setting_names() -> list[str]:
-    """Return the dotted names of all settings of a run."""
-    names = []
-    for name, info in RunSettings.model_fields.items():
-        inner = inner_table(info.annotation)
-        names += [name] if inner is None else [f"{name}.{key}" for key in inner.model_fields]
-    return names

@@ -48,8 +48,7 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
     if specs is None:
         raise Unavailable(f"there is no tokenizer {task.tokenizer}")
     others = [_paths(TaskSettings(also.partition(":")[0]), where, beside) for also in task.also]
-    # Of the user's folder only the files that are read count; runs may lie there too.
-    read_from = find_user_files(paths, task.pair).paths if task.name == "files" and paths else paths
+    read_from = _files_read(task, paths) if task.name == "files" else paths
     data_files = [listing(path) for path in (*read_from, *chain(*others))]
     inputs = [_decisive(task), data_files, [listing(spec) for spec in specs]]
 
@@ -105,6 +104,13 @@ def file_texts(name: str, where: Places, beside: Path) -> list[str]:
 def _paths(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
     """Return the files or the folder that a task is read from; generated data and the hub have none."""
     return [] if task.name in GENERATED or task.path == "hub" else data_at(task, where, beside)
+
+
+def _files_read(task: TaskSettings, paths: list[Path]) -> list[Path]:
+    """Return the user's files that are read: other files of a folder do not count, because runs may lie there too."""
+    if kind_of(task) in TEXT_TASKS:
+        return [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.*")))]
+    return find_user_files(paths, task.pair).paths if paths else []
 
 
 def _decisive(task: TaskSettings) -> dict[str, Any]:

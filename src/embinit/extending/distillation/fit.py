@@ -101,7 +101,7 @@ def fit(
     resumed, total = done, epochs * len(batches)
     tell = progress or _silent
     with frozen(model):
-        objective = Objective(model, match, old_rows, same_ids=same_ids)
+        objective = Objective(model, match, old_rows, ids=ids, same_ids=same_ids)
         targets: dict[int, list[Any]] = {}
         held = 0
         for step in range(done, total):
@@ -112,7 +112,7 @@ def fit(
                 targets[batch] = wanted
                 held += sum(tensor.numel() for tensor in wanted)
             with new_rows(layer, ids, rows):
-                loss = objective.loss(batches[batch], wanted)
+                loss = objective.loss(batches[batch], wanted, rows)
             rows.grad = None
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.param_groups[0]["lr"] = rate * (1 - step / total)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from embinit.errors import EmbinitError, closest
+from embinit.export.resize import is_tied
 from embinit.extending.distillation.contexts import PairedSentence
 from embinit.text.token_files import read_json_object
 
@@ -87,9 +88,12 @@ def _weight(layer: Any, rows: Tensor) -> Iterator[None]:
 class Objective:
     """Compares what a model makes of contexts by their new tokens with what it makes of their old pieces."""
 
-    def __init__(self, model: Any, match: Match, old_rows: Tensor, *, same_ids: bool = True) -> None:
+    def __init__(
+        self, model: Any, match: Match, old_rows: Tensor, *, ids: Sequence[int] = (), same_ids: bool = True
+    ) -> None:
         self._trunk, self._match, self._old_rows = trunk_of(model), match, old_rows
         self._head = causal_head(model) if match == "states" and same_ids else None
+        self._ids, self._tied = set(ids), is_tied(model)
         self._fill = int(getattr(model.config, "pad_token_id", None) or 0)
         self._device = model.get_input_embeddings().weight.device
 
@@ -104,8 +108,8 @@ class Objective:
                 return list(self._pooled(states, mask))
             return [states[i, [old for _, old in context.pairs]] for i, context in enumerate(contexts)]
 
-    def loss(self, contexts: Sequence[PairedSentence], targets: Sequence[Tensor]) -> Tensor:
-        """Return the mean difference from the targets."""
+    def loss(self, contexts: Sequence[PairedSentence], targets: Sequence[Tensor], rows: Tensor | None = None) -> Tensor:
+        """Return the mean difference from the targets; `rows` are the new rows, which are output rows of tied models."""
         import torch
 
         states, mask = self._states([context.new_ids for context in contexts])
@@ -116,10 +120,17 @@ class Objective:
         own = torch.cat([states[i, [new for new, _ in context.pairs]] for i, context in enumerate(contexts)]).float()
         wanted = torch.cat(list(targets)).float()
         differing = (own - wanted).square().mean() / wanted.var(dim=0).mean().clamp(min=1e-12)
-        return differing if self._head is None else differing + self._divergence(self._head, own, wanted)
+        if self._head is None:
+            return differing
+        # Before a new token, the old distribution names its first piece.
+        usual = [not self._ids & set(c.new_ids[place + 1 : place + 2]) for c in contexts for place, _ in c.pairs]
+        return differing + self._divergence(self._head, own[usual], wanted[usual], rows if self._tied else None)
 
-    def _divergence(self, head: Any, own: Tensor, wanted: Tensor) -> Tensor:
-        """Return the Kullback-Leibler divergence of the distributions over old tokens, at positions that differ most."""
+    def _divergence(self, head: Any, own: Tensor, wanted: Tensor, rows: Tensor | None) -> Tensor:
+        """Return the Kullback-Leibler divergence of next-token distributions, at positions that differ most.
+
+        With `rows`, new tokens compete with the old ones, so that rows that take their probability are not fitted.
+        """
         import torch
 
         if len(own) > _POSITIONS:
@@ -128,8 +139,12 @@ class Objective:
         weight = head.weight[: len(self._old_rows)].detach().float()
         bias = getattr(head, "bias", None)
         old = None if bias is None else bias[: len(self._old_rows)].detach().float()
-        logs = [torch.nn.functional.linear(each, weight, old).log_softmax(dim=1) for each in (own, wanted)]
-        return torch.nn.functional.kl_div(logs[0], logs[1], reduction="batchmean", log_target=True)
+        before = torch.nn.functional.linear(wanted, weight, old).log_softmax(dim=1)  # (positions, old tokens)
+        logits = torch.nn.functional.linear(own, weight, old)
+        if rows is not None:
+            logits = torch.cat([logits, own @ rows.T], dim=1)
+        after = logits.log_softmax(dim=1)[:, : before.shape[1]]
+        return torch.nn.functional.kl_div(after, before, reduction="batchmean", log_target=True)
 
     def _states(self, lists: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         ids, mask = padded(lists, self._fill, self._device)

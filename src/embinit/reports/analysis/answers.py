@@ -174,7 +174,7 @@ def is_beaten(best: TableRow, other: TableRow, metric: Metric) -> bool:
 
 
 def _tallies(tables: Sequence[Sequence[TableRow]], baselines: Sequence[Baseline], unit: Unit) -> StartTallies | None:
-    """Return how often each start is better or worse than its baselines, the most helpful first; None if none is compared.
+    """Return how often each start is better or worse than its baselines, best first; None if nothing is compared.
 
     Starts of several settings have one tally if each is compared in its own setting.
     """

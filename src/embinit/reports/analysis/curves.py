@@ -19,11 +19,11 @@ from embinit.reports.model import Curve, Sweep, SweepPoint
 from embinit.reports.scores import TableRow
 from embinit.statistics import pooled
 
-#: The order in which histories are offered; others follow.
+#: Histories that come first, in this order; the others follow.
 _FIRST = ("bleu", "accuracy", "valid loss", "train loss")
 #: A recipe's number: `scale ratio=0.4`, `normal std=0.02`.
 NUMBER = re.compile(r"(\w+)=([0-9.]+(?:[eE][-+]?[0-9]+)?)")
-#: What positions that are added have as rms; learned ones have what they learn.
+#: Positions that are added with a known root mean square (that of learned positions changes).
 _KNOWN_RMS = tuple(name for name in ADDED if name != "learned")
 
 
@@ -32,7 +32,7 @@ def curves(block: Block, rows: Sequence[TableRow], results: Results) -> dict[str
     runs_of = grouped(block)
     done = [finished(runs_of[row.axes], results) for row in rows]
     recorded = {name: None for runs in done for result in runs for record in result.history for name in record}
-    # The scores first, then what is about the embeddings, kind by kind.
+    # Scores first, then the histories of the embeddings, kind by kind.
     names = [*(name for name in _FIRST if name in recorded), *sorted(name for name in recorded if name not in _FIRST)]
     return {
         metrics.history(name): tuple(
@@ -56,7 +56,7 @@ def _curve(row: TableRow, histories: list[list[float | None]], factor: float) ->
     for epoch, there in enumerate(zip_longest(*histories), 1):
         values = [factor * value for value in there if value is not None and math.isfinite(value)]
         if not values:
-            continue  # decoded every few epochs: the line goes from one that was to the next
+            continue  # an epoch that was not decoded: the line skips it
         mean, spread = sum(values) / len(values), _deviation(values)
         epochs.append(epoch)
         means.append(mean)
@@ -73,11 +73,11 @@ def _deviation(values: list[float]) -> float | None:
 
 
 def sweep(block: Block, rows: Sequence[TableRow], results: Results, baseline: str) -> Sweep | None:
-    """Return the score against the swept axis; None where the block sweeps nothing, or what is no number.
+    """Return the score against the swept axis; None if the block has no such axis, or if its values are no numbers.
 
-    Where the axis is a recipe, the number is the one that all of them give (`ratio=0.4`), or else the ratio that was
-    measured in the last embedding of each run (the decoder's): σ as the model adds it, over the positions' rms. Where it is
-    a task, the number is that of its training rows, as it is set or as the task's name ends (`multi30k 29k`).
+    For recipes, the number is the parameter that all of them give (`ratio=0.4`). Without one it is the ratio measured in
+    the last embedding of each run (the decoder's): σ as the model adds it, over the positions' rms. For tasks, it is the
+    number of training examples, as set or as in the task's name (`multi30k 29k`).
     """
     if not block.sweep:
         return None
@@ -110,7 +110,7 @@ def _sweep(
     lines_by_words: dict[tuple[str, ...], list[SweepPoint]] = {}
     varied = [name for name in varied_axes(block) if name != block.sweep]
     there = [entry for entry in zip(rows, xs, lines, strict=True) if entry[0].scores]
-    # A sweep has many places with few seeds each: σ is that within all of them.
+    # A sweep has many places with few seeds each, so σ is pooled over all of them.
     for (row, x, line), interval in zip(there, pooled([list(row.scores.values()) for row, _, _ in there]), strict=True):
         if x is None:
             continue
@@ -132,7 +132,7 @@ def _sweep(
 
 
 def _looks(lines: list[tuple[str, ...]], baseline: str) -> dict[str, tuple[int, int]]:
-    """Return each line's colour and dashes: colours for the name that differs most, dashes for the others."""
+    """Return each line's colour and dashes: colours for the word that differs most, dashes for the other words."""
     width = min((len(parts) for parts in lines), default=0)
     most = max(range(width), key=lambda place: len({parts[place] for parts in lines}), default=0)
     colored = list(dict.fromkeys(parts[most] for parts in lines if parts[most] != baseline))
@@ -158,7 +158,7 @@ def _size(spec: Spec, name: str) -> float | None:
 
 
 _TITLES = {"rows": "the number of training rows", "ratio": "scale", "std": "scale"}
-#: What an axis of ratios says.
+#: The label of an axis of ratios.
 RATIO = "σ of the rows as the model adds them, over the positions' rms"
 _AXES = {
     "rows": "training rows",
@@ -183,7 +183,7 @@ def _measured(done: list[Result]) -> float | None:
 
 
 def ratio(result: Result, std: float, dim: int) -> float | None:
-    """Return σ as the model adds it to the positions over their rms; None where they are not added, or learned."""
+    """Return σ as the model adds it, over the rms of the positions; None if positions are learned or not added."""
     model = dict(result.spec.model)
     if model.get("positions", "sinusoidal") not in _KNOWN_RMS:
         return None

@@ -1,4 +1,4 @@
-"""What length does to a start: table rows against their baseline on short sentences and on long ones, seed by seed."""
+"""Scores by length: table rows against their baseline on short and on long sentences, paired by seed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LengthEffect:
     metric: Metric
     shortest: LengthBucket
     longest: LengthBucket
-    #: the differences there
+    #: the differences on the shortest and on the longest sentences
     short: MeanInterval
     long: MeanInterval
     growth: MeanInterval

@@ -1,4 +1,4 @@
-"""Embedding matrices at the start of training: how wide, and how much of them the source had."""
+"""Embedding matrices before training: their distribution and the coverage of their source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENCODERS = ("source", "text")
 
 
 def shapes(block: Block, rows: Sequence[TableRow], results: Results) -> tuple[MatrixSummary, ...]:
-    """Return each series' matrices, side by side, from its lowest seed that is there; a sweep's at every place of it."""
+    """Return each series' matrices, side by side, at its lowest finished seed; for a sweep, at each of its places."""
     summaries: dict[tuple[str, str], MatrixSummary] = {}
     runs_of = grouped(block)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Reports of what is measured without training: distributions (Tables 2, 6, 8), analogies (Table 4), verdicts."""
+"""Reports on measurements without training: distributions (Tables 2, 6, 8), analogies (Table 4), verdicts."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from embinit.reports.verdicts import (
 
 #: The sides that Tables 2, 6 and 8 are about.
 _ENCODERS = ("source", "text")
-#: A number agrees with a printed one within this share of it, or within its rounding.
+#: A number agrees with a printed one if it differs by at most this share, or by its rounding.
 _SHARE = 0.03
-#: What `verdict_cells` fills.
+#: The columns of `verdict_cells`.
 VERDICT_HEADER = (
     "matrix",
     "source",
@@ -56,7 +56,7 @@ VERDICT_HEADER = (
 def summarize_measured(
     experiment: Experiment, measured: Measured | None, file: str = "", options: Sequence[str] = ()
 ) -> Summary:
-    """Return the report of an experiment that trains nothing, from what `embinit run` measured; None: nothing yet."""
+    """Return the report of an experiment that trains nothing, from its measurements; None if there are none yet."""
     rows = {block["name"]: block["rows"] for block in (measured["blocks"] if measured is not None else [])}
     parts = tuple(_part(block, experiment.kind, rows.get(block.name, [])) for block in experiment.blocks)
     file = file or f"experiments/{experiment.name}.toml"
@@ -143,7 +143,7 @@ def _distributions(block: Block, rows: Sequence[DistributionRow]) -> tuple[Table
 
 
 def _matrices(block: Block, rows: Sequence[DistributionRow]) -> list[tuple[str, MeasuredMatrix, dict[str, Any] | None]]:
-    """Return each matrix of a block: its name, its numbers, and what the paper prints for it."""
+    """Return each matrix of a block: its name, its numbers, and the paper's."""
     matrices = []
     for row in rows:
         axes = tuple(row["axes"].items())
@@ -156,7 +156,7 @@ def _matrices(block: Block, rows: Sequence[DistributionRow]) -> list[tuple[str, 
 
 
 def _agreeing(block: Block, rows: Sequence[DistributionRow]) -> tuple[int, int, int]:
-    """Return how many matrices have the paper's σ, how many it prints, and how many there are."""
+    """Return the numbers of matrices with the paper's σ, of those that it prints, and of all."""
     matrices = _matrices(block, rows)
     known = [_agrees(fact["std"], printed["std"]) for _, fact, printed in matrices if printed is not None]
     return sum(known), len(known), len(matrices)
@@ -189,7 +189,7 @@ def _printed(called: Sequence[str], recipe: str, side: str) -> dict[str, Any] | 
 
 
 def _agrees(ours: float, printed: float) -> bool:
-    """Return whether a number is the printed one, to 3 % or to half a unit of its last digit."""
+    """Return whether a number equals the printed one to 3 %, or to half a unit of its last digit."""
     decimals = len(str(printed).partition(".")[2])
     return abs(ours - printed) <= max(_SHARE * abs(printed), 0.5 * 0.1**decimals)
 
@@ -215,7 +215,7 @@ def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, AnalogiesKept]:
 
 
 def _advice(rows: Sequence[VerdictRow]) -> tuple[Table, MatrixAdvice]:
-    """Return what is advised by the lines that the verdict draws now, from the numbers that were measured."""
+    """Return the advice on each matrix, by the present thresholds of the verdict and the measured numbers."""
     lines, advised = [], []
     for row in rows:
         basis = basis_of(row["basis"])
@@ -227,7 +227,7 @@ def _advice(rows: Sequence[VerdictRow]) -> tuple[Table, MatrixAdvice]:
 
 
 def verdict_cells(side: str, source: str, basis: Basis, opinion: Verdict) -> tuple[TableCell, ...]:
-    """Return a matrix, the numbers that its verdict rests on and what it says, as a line of a table."""
+    """Return a matrix, the numbers behind its verdict, and the verdict, as a table row."""
     absorbed = basis.absorbed
     texts = (
         side,

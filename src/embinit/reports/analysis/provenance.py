@@ -1,4 +1,4 @@
-"""What it takes to run an experiment again: settings, versions, devices, time."""
+"""How an experiment was run and how to run it again: settings, versions, devices, time, commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report_command(file: str, options: Sequence[str] = ()) -> str:
 
 
 def settings(block: Block, results: Results) -> dict[str, str]:
-    """Return what all runs of a block have in common, as text, by dotted name; those that were run, if any were."""
+    """Return the settings that all runs of a block share: dotted name -> text; of the finished runs, if there are any."""
     planned = [run.spec for run in block.runs]
     flat = [_flat(spec) for spec in [results[spec.key].spec for spec in planned if spec.key in results] or planned]
     if not flat:
@@ -57,7 +57,7 @@ def _text(value: Any) -> str:
 
 
 def cost(experiment: Experiment, results: Results) -> ExperimentCost:
-    """Return what the runs took in all; one that several blocks show counts once."""
+    """Return the cost of all runs; a run of several blocks counts once."""
     keys = {
         planned.spec.key: None
         for block in experiment.blocks
@@ -80,10 +80,10 @@ def cost(experiment: Experiment, results: Results) -> ExperimentCost:
 
 
 def busy(costs: Iterable[ExperimentCost]) -> float:
-    """Return for how many seconds devices were at work on runs: what ran at the same time on one device counts once.
+    """Return the seconds for which devices were busy; runs that overlap on one device count once.
 
-    Members of one batch have one span, and processes that share a card have spans that overlap. A run whose time is not
-    known counts with its share.
+    Members of a group have one span, and the spans of processes that share a device overlap. A run without known times
+    counts with its share.
     """
     spans: dict[str, tuple[str, float, float]] = {}
     rest: dict[str, float] = {}
@@ -109,7 +109,7 @@ def _span(result: Result) -> tuple[str, float, float] | None:
 
 
 def _seconds(result: Result) -> float:
-    """Return a run's share of the time that it and those beside it took."""
+    """Return a run's share of the time that its group took."""
     return float(result.run.get("seconds") or 0) / max(1, int(result.run.get("members") or 1))
 
 
@@ -126,7 +126,7 @@ def _versions(done: Sequence[Result]) -> dict[str, str]:
 
 
 def signatures(results: Iterable[Result]) -> dict[str, str]:
-    """Return how each score was computed; several ways are all said."""
+    """Return how each score was computed; if in several ways, all of them."""
     by_name: dict[str, dict[str, None]] = {}
     for result in results:
         for name, signature in result.signatures.items():

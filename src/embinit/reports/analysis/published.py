@@ -1,4 +1,4 @@
-"""The paper's numbers, as data, and how ours lie beside them."""
+"""The paper's numbers, as data, and how ours compare."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embinit.experiments.spec import Spec
 from embinit.reports.scores import PaperScore
 from embinit.statistics import MeanInterval
 
-#: Tables 1 and 7 are one: the second adds a row to blocks of the first. Figure 1 is drawn from runs like Table 1's.
+#: Table 7 adds a row to blocks of Table 1. Figure 1 is drawn from runs like those of Table 1.
 _SCORES = ("1", "7")
-#: The scores that the paper has.
+#: The scores that the paper prints.
 SCORES = ("bleu", "accuracy")
 _DISTRIBUTIONS = ("2", "8")
 _NAMES = {"mbert": "bert", "mt5": "t5"}
@@ -23,12 +23,12 @@ _NAMES = {"mbert": "bert", "mt5": "t5"}
 
 @cache
 def tables() -> dict[str, Any]:
-    """Return every table of the paper, as `paper.toml` has it."""
+    """Return every table of the paper, from `published.toml`."""
     return tomllib.loads(resources.files("embinit.reports.analysis").joinpath("published.toml").read_text("utf-8"))
 
 
 def recipe_of(axes: Sequence[tuple[str, str]]) -> str:
-    """Return the recipe that a row's axes name; empty where there is none, or where the two sides differ."""
+    """Return the recipe that a row's axes name; empty if there is none, or if the two sides differ."""
     recipes = {value for axis, value in axes if is_recipe(axis)}
     return recipes.pop() if len(recipes) == 1 else ""
 
@@ -41,10 +41,10 @@ def is_recipe(axis: str) -> bool:
 def value(
     paper: Sequence[str], axes: Sequence[tuple[str, str]], split: str = "", spec: Spec | None = None
 ) -> dict[str, Any] | None:
-    """Return what the paper prints for a row of the block that it calls `paper`: table, mean, std, epoch, loss; or None.
+    """Return the paper's table, mean, std, epoch and loss for a row of the block `paper`; None if it has no such row.
 
-    `paper` is (table, task, embedding), in whatever spelling: ("Table 1", "SST-2", "mBERT"). `axes` are those on which
-    the block's rows differ, `split` tells MNLI's two, `spec` what no axis says.
+    `paper` is (table, task, embedding) in any spelling: ("Table 1", "SST-2", "mBERT"). `axes` are the axes on which the
+    block's rows differ. `split` tells MNLI's two apart, and `spec` has the settings that are no axis.
     """
     if not paper:
         return None
@@ -57,7 +57,7 @@ def value(
         return None
     for number in _SCORES:
         for block in tables()[f"table{number}"]:
-            # `iwslt2017_test` is the test of a data set that is scored beside another's.
+            # `iwslt2017_test` is the test split of a second data set.
             right = split in ("", block["split"]) or split.endswith(f"_{block['split']}")
             if right and (block["task"], block["embedding"]) == (task, embedding) and recipe in block["rows"]:
                 return {"table": f"Table {number}", **block["rows"][recipe]}
@@ -83,7 +83,7 @@ def _table3(recipe: str, settings: dict[str, str], spec: Spec | None) -> dict[st
 
 
 def distribution(paper: Sequence[str], recipe: str) -> dict[str, Any] | None:
-    """Return min, max, mean and σ that Tables 2, 6 and 8 print for the encoder's matrix; a shuffled one has its source's."""
+    """Return the paper's min, max, mean and σ of the encoder's matrix (Tables 2, 6, 8); shuffling changes none of them."""
     if not paper:
         return None
     table, task, embedding = called(paper)
@@ -105,7 +105,7 @@ def spread(paper: Sequence[str], recipe: str) -> float | None:
 
 
 def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
-    """Return whether a score is one like the paper's: by a model of all its data and, if it is BLEU, over its tokens."""
+    """Return whether a score can be compared with the paper's: trained on all of its data and, for BLEU, over its tokens."""
     if not paper:
         return False
     _, task, embedding = called(paper)
@@ -116,9 +116,9 @@ def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
 
 
 def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool = True) -> PaperScore | None:
-    """Return the paper's number beside ours: within noise means that our interval reaches its mean ± σ.
+    """Return the paper's number with our difference to it; within noise, our interval reaches its mean ± σ.
 
-    Where it is not the `same` kind of number, there is no difference to speak of.
+    Without the `same` data and tokens there is no difference.
     """
     if printed is None:
         return None

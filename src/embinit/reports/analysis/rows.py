@@ -1,4 +1,4 @@
-"""Rows of a block: runs that differ by seed alone, their statistics, and what they are compared with."""
+"""Table rows of a block: runs that differ only by seed, their statistics, and their differences to baselines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from embinit.statistics import MeanInterval
 Results = Mapping[str, Result]
 #: p below which a difference counts, after Holm.
 LEVEL = 0.05
-#: Significant digits of a history that count: those that a small file keeps.
+#: Significant digits of a history; a results file keeps as many.
 DIGITS = 4
 _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 
@@ -34,7 +34,7 @@ _MARKS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 def rows(
     block: Block, results: Results, baselines: Sequence[Baseline], metric: Metric | None = None
 ) -> tuple[TableRow, ...]:
-    """Return a block's rows, setting by setting in the file's order, compared with their baselines, best marked."""
+    """Return a block's table rows, setting by setting in the file's order, with differences and the best marked."""
     metric = metric or metrics.metric(block.score, block.split)
     compared = compared_axes(block, [baseline.recipe for baseline in baselines])
     varied = varied_axes(block)
@@ -53,7 +53,7 @@ def grouped(block: Block) -> dict[Axes, list[Planned]]:
 
 
 def varied_axes(block: Block) -> tuple[str, ...]:
-    """Return the axes on which a block's rows differ; a list of one value in the file is none of them."""
+    """Return the axes that have several values in a block."""
     values: dict[str, set[str]] = {}
     for planned in block.runs:
         for axis, value in planned.axes:
@@ -62,7 +62,7 @@ def varied_axes(block: Block) -> tuple[str, ...]:
 
 
 def compared_axes(block: Block, baselines: Sequence[str]) -> tuple[str, ...]:
-    """Return the axes whose values are compared: recipes, or else those on which a baseline is found."""
+    """Return the axes whose values are compared: recipes, or otherwise the axes that have a baseline's value."""
     names = {axis: None for planned in block.runs for axis, _ in planned.axes}
     recipes = tuple(axis for axis in names if published.is_recipe(axis))
     with_baselines = {axis: None for planned in block.runs for axis, value in planned.axes if value in baselines}
@@ -70,13 +70,13 @@ def compared_axes(block: Block, baselines: Sequence[str]) -> tuple[str, ...]:
 
 
 def finished(runs: Sequence[Planned], results: Results) -> list[Result]:
-    """Return the results that are there, by seed."""
+    """Return the finished results in the order of their seeds."""
     by_seed = {planned.spec.seed: results[planned.spec.key] for planned in runs if planned.spec.key in results}
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def statistic(scores: Sequence[float]) -> MeanInterval | None:
-    """Return mean, σ and interval of scores; None where there are none."""
+    """Return the mean, σ and interval of scores; None if there are none."""
     return statistics.cell(scores) if scores else None
 
 
@@ -148,7 +148,7 @@ def _others(block: Block, done: list[Result]) -> dict[ScoreName, MeanInterval]:
 
 
 def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[LengthScores, ...]]:
-    """Return what runs reach on each stretch of length; nothing where some that have scores were not scored so."""
+    """Return the scores of runs by length; nothing if a run with scores has none by length."""
     if not all(result.lengths for result in done if result.scores):
         return {}
     by_score: dict[ScoreName, dict[LengthBucket, dict[str, float]]] = {}
@@ -190,7 +190,7 @@ def _epoch_choices(score: str, done: Sequence[Result], metric: Metric) -> tuple[
 
 
 def _short(value: float) -> float:
-    """Return a number of a history in the digits that a small file keeps."""
+    """Return a number in the digits that a results file keeps."""
     return float(f"{value:.{DIGITS}g}")
 
 
@@ -203,9 +203,9 @@ def _lowest_loss(result: Result) -> float | None:
 def _bases(
     rows: Sequence[TableRow], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
 ) -> list[dict[int | str, bool]]:
-    """Return for each row the places of those that it is compared with, perhaps itself, or a name that is not there.
+    """Return for each row the numbers of its baselines (perhaps its own), or the name of a baseline that is missing.
 
-    True is a baseline of the report; a row that is compared with itself in another setting makes none of that.
+    The value tells whether the row is a baseline of the report; a row's own recipe in another setting is not.
     """
 
     def place(row: TableRow, base: Baseline) -> int | str:
@@ -226,7 +226,7 @@ def _bases(
 
 
 def _compared(rows: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[TableRow]:
-    """Return rows with their differences; of two that are baselines of each other, the one that is named later has it."""
+    """Return rows with their differences. Of two baselines of each other, the one named later has the difference."""
     named = {number for places in bases for number, plain in places.items() if plain}
     compared = []
     for number, (row, places) in enumerate(zip(rows, bases, strict=True)):
@@ -253,7 +253,7 @@ def _compared(rows: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]
 
 
 def difference(scores: Mapping[str, float], base: Mapping[str, float], name: str, metric: Metric) -> Difference | None:
-    """Return scores against others, paired by the seeds that both have; None where there is none."""
+    """Return the difference of scores to others, paired by seed; None if they share no seed."""
     if not scores.keys() & base.keys():
         return None
     comparison = statistics.compare(_seeds(scores), _seeds(base))
@@ -271,9 +271,9 @@ def _seeds(scores: Mapping[str, float]) -> dict[int, float]:
 
 
 def _best(metric: Metric, rows: list[TableRow]) -> tuple[TableRow, ...]:
-    """Mark each setting's best mean; runs that left nothing to score rule a row out, for its mean leaves them out.
+    """Mark each setting's best mean. A row with runs that have no score is never best, because its mean leaves them out.
 
-    A row that is alone in its setting is the best of nothing.
+    A setting with a single row has no best row.
     """
     best: dict[str, float] = {}
     rivals = Counter(row.setting for row in rows)
@@ -295,7 +295,7 @@ def _best(metric: Metric, rows: list[TableRow]) -> tuple[TableRow, ...]:
 
 
 def with_verdicts(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[tuple[TableRow, ...]]:
-    """Return the rows of all blocks with Holm's p, verdicts and marks: one correction over the whole report."""
+    """Return the rows of all blocks with Holm's p, verdicts and marks; one correction over the whole report."""
     differences = [
         (metric, difference) for metric, listed in tables for row in listed for difference in row.differences
     ]

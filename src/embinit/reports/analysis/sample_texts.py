@@ -29,7 +29,7 @@ def prepared_with(data: str, folder: Path) -> Prepared | None:
 
 
 def texts_in(folder: Path) -> Texts:
-    """Return what gives a run's sentences, if the task that it was trained on lies in this folder."""
+    """Return a function that finds a run's sentences, if its prepared task lies in this folder."""
 
     def texts(spec: Spec, split: str) -> SplitTexts | None:
         prepared = prepared_with(spec.task.data, folder)

@@ -1,4 +1,4 @@
-"""Decoded sentences side by side: the same few of the test set, as each recipe's model put them."""
+"""Decoded sentences side by side: the same few of the test set, by each recipe's model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _as_it_is(text: str) -> str:
 
 @dataclass(frozen=True)
 class SplitTexts:
-    """The sentences of a split: sources, references, and how outputs are made readable (pieces put together)."""
+    """The sentences of a split: sources, references, and a function that makes outputs readable (joins pieces)."""
 
     sources: Sequence[str]
     references: Sequence[str]
     readable: Callable[[str], str] = _as_it_is
 
 
-#: Gives what is known of a run's split; None where it is not at hand.
+#: Returns the sentences of a run's split; None if they are not at hand.
 Texts = Callable[[Spec, str], SplitTexts | None]
 
 _SHOWN = 5
@@ -34,14 +34,14 @@ _ROWS = 6
 
 
 def no_texts(spec: Spec, split: str) -> None:
-    """Return nothing: where the data set is not at hand, examples have outputs alone."""
+    """Return None: without the data set, examples have only outputs."""
 
 
 def examples(block: Block, rows: Sequence[TableRow], results: Results, texts: Texts = no_texts) -> tuple[Example, ...]:
-    """Return a few sentences, evenly spaced among those that not all models put the same way; none are picked by hand.
+    """Return a few sentences, evenly spaced among those on which the models differ; none is picked by hand.
 
-    Each row of the first setting shows its lowest seed. Labels without their text tell nothing, so a classification needs
-    `texts`.
+    Each row of the first setting shows its lowest seed. A classification needs `texts`, because labels without their text
+    say nothing.
     """
     outputs: dict[str, list[str]] = {}
     spec = None

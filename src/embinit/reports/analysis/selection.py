@@ -14,11 +14,11 @@ from embinit.reports.verdicts import AwaitedChoices, JudgedChoices, NamedStart
 
 
 def choices(parts: Sequence[Part]) -> tuple[Choice, ...]:
-    """Return the start that each block with `chooses_for` chooses and its result there, then each block's `candidate`.
+    """Return the start that each block with `chooses_for` chooses, judged on other seeds, then each block's `candidate`.
 
-    Chosen is the start with the highest mean that is no baseline. Whatever else is in the held-out blocks played no part in
-    the choice, so that it is no reason to correct for it: p is Holm's over the differences of what was chosen alone.
-    What was named beforehand is corrected by itself likewise.
+    The start with the highest mean that is no baseline is chosen. The other starts of the held-out block played no part in
+    the choice, so p is Holm's over the differences of chosen starts only. Starts that were named beforehand are corrected
+    among themselves in the same way.
     """
     by_name = {part.name: part for part in parts}
     chosen = []
@@ -50,7 +50,7 @@ def _best(part: Part) -> TableRow | None:
 def _choice(part: Part, best: TableRow, target: Part) -> Choice:
     assert best.statistic is not None
     row = next((row for row in target.rows if row.axes == best.axes), None)
-    # Seeds that chose it tell nothing new of it.
+    # Seeds that chose a start cannot judge it.
     judged = row is not None and not best.scores.keys() & row.scores.keys()
     return Choice(
         block=target.name,

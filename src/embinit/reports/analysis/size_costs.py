@@ -1,4 +1,4 @@
-"""What size costs: how each line of a sweep over scale changes from its smallest rows to its largest, seed by seed."""
+"""What size costs: how each line of a sweep over scale changes from its smallest rows to its largest, paired by seed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from embinit.statistics import MeanInterval, pooled
 
 @dataclass(frozen=True)
 class SizeCost:
-    """One line of a sweep, between the two ends that all its lines are held against."""
+    """The change of one line between the smallest and the largest place of its sweep."""
 
     line: str
     #: the recipe, or whatever else is compared in the block
     series: str
-    #: by how much the score changes from the smallest rows to the largest; its interval has the σ of all lines
+    #: of the score, from the smallest rows to the largest; its interval has one σ, pooled over all lines
     change: MeanInterval
-    #: that change against the first line's of its series, or of all where each line has a series of its own, by the seeds
-    #: that both have; None for the first itself
+    #: that change minus that of the first line with the same series, or of the first line of all if each has its own series;
+    #: None for the first line
     beside: MeanInterval | None
 
 
 def size_costs(part: Part) -> list[SizeCost]:
-    """Return the change of every line that has both ends of a sweep over scale; none for another sweep."""
+    """Return the change of every line that has both ends of a sweep over scale; nothing for another sweep."""
     lines = _moved(part)
     if not lines:
         return []
@@ -50,7 +50,7 @@ def size_costs(part: Part) -> list[SizeCost]:
 
 
 def _firsts(lines: Mapping[str, tuple[str, Mapping[str, float]]]) -> dict[str, str]:
-    """Return for each line the one that it is held against."""
+    """Return for each line the line that it is compared with."""
     first: dict[str, str] = {}
     for name, (series, _) in lines.items():
         first.setdefault(series, name)
@@ -84,7 +84,7 @@ def _ends(part: Part) -> tuple[float, float] | None:
 
 
 def size_changes(parts: Sequence[Part], recipe: str) -> tuple[SizeChanges, ...]:
-    """Return what size costs the lines of one recipe, each line once; none if no block is a sweep over scale.
+    """Return what size costs the lines of one recipe, each line once; nothing if no block is a sweep over scale.
 
     Lines are named by what sets them apart in their block, and by their block if nothing does or if another has that name.
     """
@@ -115,7 +115,7 @@ def _apart(part: Part, cost: SizeCost) -> str:
 
 
 def size_table(part: Part) -> Table | None:
-    """Return each line's change, and that against the first line's; None where there are no two lines to compare."""
+    """Return each line's change, and its distance to the first line's; None if there are not two lines to compare."""
     ends, costs = _ends(part), size_costs(part)
     if ends is None or len(costs) < 2:
         return None

@@ -34,7 +34,7 @@ def _optima(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> list[Swee
 
 
 def _below(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> set[str]:
-    """Return the labels of places that are worse than the best of their line beyond noise: that within all of the sweep."""
+    """Return the labels of places that are worse than the best of their line beyond noise, by one σ of the whole sweep."""
     by_label = {row.label: row for row in rows}
     sign = 1 if metric.higher else -1
     behind: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Places on the axis of a sweep over scale that have a name: where Xavier's own rows lie, and a source's as they are."""
+"""Named places on the axis of a sweep over scale: Xavier's own rows, and a source's rows as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.types import xavier_std
 
 @dataclass(frozen=True)
 class AxisMark:
-    """A stretch of the axis; a place where both ends are one."""
+    """A range of the axis; a single place if both ends are equal."""
 
     label: str
     low: float
@@ -23,9 +23,9 @@ class AxisMark:
 
 
 def marks(files: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark, ...]]:
-    """Return the marks of every block of training, by the names of its experiment and its own.
+    """Return the marks of every block of training, by the names of its experiment and of the block.
 
-    A source's ratio is known where `inspect`'s verdicts on the same rows are among the files.
+    A source's ratio is known if a verdict of `inspect` on the same rows is among the files.
     """
     raw = _raw(files)
     return {
@@ -37,7 +37,7 @@ def marks(files: Sequence[ResultsFile]) -> dict[tuple[str, str], tuple[AxisMark,
 
 
 def _raw(files: Sequence[ResultsFile]) -> dict[str, tuple[str, float]]:
-    """Return source and ratio by the fingerprint of the rows that were diagnosed."""
+    """Return the source and the ratio of diagnosed rows, by their fingerprint."""
     ratios = {}
     for file in files:
         if file.experiment.kind == "verdict":

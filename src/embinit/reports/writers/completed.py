@@ -53,7 +53,7 @@ def completed_blocks(summary: Summary) -> tuple[CompletedBlock, ...]:
 
 
 def completed_only(summary: Summary) -> Summary:
-    """Return a report of what has been run alone; its caveats are about that."""
+    """Return a report with only the blocks and table rows that have been run, and their caveats."""
     parts = tuple(block.part for block in completed_blocks(summary))
     series = {row.series for part in parts for row in part.rows}
     return replace(
@@ -106,7 +106,7 @@ def _runs(rows: Sequence[TableRow]) -> int:
 
 
 def _left(part: Part) -> tuple[str, ...]:
-    """Return what has no run in a block: values of an axis none of whose rows has one, then single rows."""
+    """Return sentences on what has no run in a block: whole values of an axis, then single table rows."""
     absent = [row for row in part.rows if not _there(row)]
     values = []
     for axis in dict.fromkeys(axis for row in part.rows for axis, _ in row.axes):

@@ -1,4 +1,4 @@
-"""A report as CSV: one line a row of a block, and one for each further baseline; every number in full."""
+"""A report as CSV: a line for each table row and each of its baselines, with every number in full."""
 
 from __future__ import annotations
 

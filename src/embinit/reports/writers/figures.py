@@ -20,24 +20,24 @@ from embinit.reports.writers.axis_marks import AxisMark
 from embinit.reports.writers.completed import is_run
 
 FORMATS = ("svg", "png", "pdf")
-#: Colours that are told apart by those who see red and green alike; the first is the baseline's. As on the page.
+#: Colours that readers with red-green blindness can tell apart; the first is the baseline's. The page has the same.
 COLORS = ("#55595f", "#0072b2", "#c2410c", "#00805f", "#a8467f", "#8a6a00", "#3b5bdb", "#7a4a2b")
 _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
-#: Panels, lines of one panel, and lines that share a panel although their settings differ: more is a chart nobody reads.
+#: The most panels, lines in a panel, and lines of different settings in one panel; more would be unreadable.
 _PANELS, _LINES, _SHARED = 8, 16, 4
-#: How a picture's file is named.
+#: The name of a picture's file.
 _NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
-#: What the bars of sweeps and of lengths are.
+#: The meaning of the bars of sweeps and of lengths.
 _BARS = "bars: 95 % intervals by one σ, pooled over all points"
 _INK = "#8b8f96"
-#: A panel: its title, and what draws into it.
+#: A panel: its title, and the function that draws it.
 Panel = tuple[str, Callable[[Any], None]]
 
 
 def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
-    """Return what the pictures of a report are called, NAME-N-KIND, by the number N of their block.
+    """Return the names of a report's pictures, NAME-N-KIND, by the number N of their block.
 
-    A kind is `sweep` or else `curves`, and `lengths` where a start does otherwise on long sentences than on short ones.
+    KIND is `sweep` or `curves`, and `lengths` if a start's difference depends on the length of sentences.
     """
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", summary.name)
     return {
@@ -48,7 +48,7 @@ def names(summary: Summary, form: str = "svg") -> dict[int, tuple[str, ...]]:
 
 
 def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, Sequence[AxisMark]], None]]:
-    """Return the pictures of a block, each with what writes it."""
+    """Return the pictures of a block, each with the function that writes it."""
     writers: dict[str, Callable[[Path, Sequence[AxisMark]], None]] = {}
     if not is_run(part):
         return writers
@@ -64,7 +64,7 @@ def _kinds(part: Part, colors: Mapping[str, int]) -> dict[str, Callable[[Path, S
 def figures(
     summary: Summary, folder: Path, form: str = "svg", marks: Mapping[tuple[str, str], Sequence[AxisMark]] | None = None
 ) -> list[Path]:
-    """Return the pictures of a report, written into a folder; blocks without runs of their own have none."""
+    """Write the pictures of a report into a folder and return them; blocks without runs of their own have none."""
     paths = []
     for place, named in names(summary, form).items():
         part = summary.parts[place - 1]
@@ -75,7 +75,7 @@ def figures(
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> list[Path]:
-    """Return the pictures that were named like a report's and are not among those kept, removed."""
+    """Remove pictures with names like a report's, except those kept, and return the removed ones."""
     gone = sorted({path for path in folder.glob("*.svg") if _NAMED.fullmatch(path.name)} - set(kept))
     for path in gone:
         path.unlink()
@@ -115,9 +115,9 @@ def curves_figure(part: Part, path: Path, colors: Mapping[str, int], history: st
 
 
 def sweep_figure(part: Part, path: Path, marks: Sequence[AxisMark] = ()) -> None:
-    """Write the score against the swept number, with 95 % intervals, a little apart where lines have the same places.
+    """Write the score against the swept number, with 95 % intervals; lines at the same place are drawn slightly apart.
 
-    Marks are drawn where the number is a ratio. Many lines are shared out: a panel for each kind of dash.
+    Marks are drawn if the number is a ratio. Many lines get several panels, one for each kind of dash.
     """
     sweep = part.sweep
     if sweep is None:
@@ -165,7 +165,7 @@ def sweep_figure(part: Part, path: Path, marks: Sequence[AxisMark] = ()) -> None
 
 
 def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
-    """Write how far each start lies from its baseline on short sentences and on long ones, a panel for each set."""
+    """Write each start's difference to its baseline by length of sentences, a panel for each split."""
     tables = [
         scores for scores in scores_by_length(part.rows, part.metric.split) if any(line.base for line in scores.lines)
     ]
@@ -215,7 +215,7 @@ def _shared(names_of: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _aside(x: float, steps: float, places: Sequence[float], logarithmic: bool) -> float:
-    """Return a place moved by so many small steps, so that intervals at one place do not cover each other."""
+    """Return a place moved by a number of small steps, so that intervals at one place do not overlap."""
     if logarithmic:
         return float(x * (places[-1] / places[0]) ** (0.006 * steps))
     return x + 0.006 * steps * (places[-1] - places[0])
@@ -231,7 +231,7 @@ def _mark(axes: Any, marks: Sequence[AxisMark]) -> None:
 
 
 def _columns(names: Iterable[str], inches: float) -> int:
-    """Return how many names of a legend fit side by side; a sample of the line is as wide as seven letters."""
+    """Return the number of legend entries that fit side by side; a line's sample is as wide as seven letters."""
     lengths = [len(name) + 7 for name in names]
     return max(1, min(len(lengths), int(14 * inches / max(lengths, default=1))))
 

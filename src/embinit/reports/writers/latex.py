@@ -42,7 +42,7 @@ _SPECIAL = {
 
 
 def latex(summary: Summary) -> str:
-    """Return the report's tables as LaTeX, one environment each; needs booktabs, textcomp and UTF-8."""
+    """Return the report's tables as LaTeX, an environment for each; needs booktabs, textcomp and UTF-8."""
     lines = [
         "% Needs \\usepackage{booktabs}, and \\usepackage[T1]{fontenc} with pdflatex.",
         f"% {_comment(summary.title)}: {_comment(str(summary.answer))}",
@@ -64,7 +64,7 @@ def latex(summary: Summary) -> str:
 
 
 def _narrow(table: Table) -> Table:
-    """Return the columns that a page has room for; the others are in the CSV."""
+    """Return the table without the columns that do not fit a page; the CSV has them."""
     kept = [place for place, name in enumerate(table.header) if name not in _SPARE]
     rows = tuple(tuple(row[place] for place in kept) for row in table.rows)
     return Table(table.caption, tuple(table.header[place] for place in kept), rows)
@@ -95,7 +95,7 @@ def environment(table: Table, caption: str, label: str) -> str:
 
 
 def text(plain: str) -> str:
-    """Return text that LaTeX sets as it is."""
+    """Return text with LaTeX's special characters escaped."""
     return "".join(_SPECIAL.get(letter, letter) for letter in " ".join(plain.split()) if letter.isprintable())
 
 

@@ -81,7 +81,7 @@ def table(content: Table) -> str:
 
 
 def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
-    """Return lines folded under a head that opens with a bold name; inside of the head nothing is Markdown."""
+    """Return lines folded under a head with a bold name; the head is HTML, not Markdown."""
     bold = f"<b>{html.escape(' '.join(name.split()))}</b>: " if name else ""
     return [
         "<details>",
@@ -99,7 +99,7 @@ def ended(text: str) -> str:
 
 
 def text(plain: str) -> str:
-    """Return text that Markdown shows as it is: on one line, nothing in it a tag, a link, a table's bar or emphasis."""
+    """Return text on one line, escaped so that Markdown shows no tag, link, table bar or emphasis in it."""
     plain = " ".join(plain.split())
     plain = re.sub(r"([\\`*|~]|\](?=[(\[:])|\[(?=[\^ xX]))", r"\\\1", plain)
     plain = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\_", plain)

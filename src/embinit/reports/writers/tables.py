@@ -1,4 +1,4 @@
-"""A block's table as plain cells, for every writer that has no table of its own making."""
+"""A block's tables as plain cells, for every writer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embinit.statistics import MeanInterval
 
 
 def mean(stated: MeanInterval | None, metric: Metric) -> str:
-    """Return `38.7 ± 0.3`, `38.7` for one seed, – for none."""
+    """Return `38.7 ± 0.3`; `38.7` for one seed and – for none."""
     if stated is None:
         return NONE
     spread = "" if stated.std is None else f" ± {fixed(stated.std, metric.digits)}"
@@ -22,7 +22,7 @@ def mean(stated: MeanInterval | None, metric: Metric) -> str:
 
 
 def seeds(row: TableRow) -> str:
-    """Return what a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty where it lacks nothing."""
+    """Return the runs that a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty if it lacks none."""
     there = len(row.scores)
     lacks = [f"{there}/{row.planned}"] if there < row.planned else []
     lacks += [f"{row.diverged} diverged"] if row.diverged else []
@@ -43,7 +43,7 @@ def within(value: bool | None) -> str:
 
 
 def caption(part: Part) -> str:
-    """Return what the numbers of a block are."""
+    """Return the caption of a block's numbers: task, score, split and seeds."""
     counts = sorted({len(row.scores) for row in part.rows if row.scores})
     many = (
         ""
@@ -58,7 +58,7 @@ def caption(part: Part) -> str:
 
 
 def against_header(part: Part) -> tuple[str, ...]:
-    """Return what a block's differences are to: `against xavier`; where there are several, a column names them."""
+    """Return the header of a block's differences: `against xavier`; several baselines have a column of their own."""
     differences = [difference for row in part.rows for difference in row.differences]
     if any(row.also for row in part.rows) or len({difference.baseline for difference in differences}) > 1:
         return ("against", "difference")
@@ -66,7 +66,7 @@ def against_header(part: Part) -> tuple[str, ...]:
 
 
 def block_table(part: Part) -> Table:
-    """Return a block as a table, a line a row and one for each further baseline; columns that nothing fills are left out."""
+    """Return a block as a table: a line for each row and each further baseline, without empty columns."""
     if part.measured is not None:
         return part.measured
     metric = part.metric
@@ -105,7 +105,7 @@ def block_table(part: Part) -> Table:
 
 
 def _difference(row: TableRow, difference: Difference | None, metric: Metric, columns: int) -> list[TableCell]:
-    """Return the cells of one difference: its baseline where columns are two, the difference, p."""
+    """Return the cells of one difference: its baseline (if there are two columns), the difference, p."""
     none = "baseline" if row.baseline else NONE
     text = none if difference is None else against(difference, metric)
     named = [TableCell(NONE if difference is None else difference.baseline)] if columns > 1 else []
@@ -113,7 +113,7 @@ def _difference(row: TableRow, difference: Difference | None, metric: Metric, co
 
 
 def overview(summary: Summary) -> Table | None:
-    """Return all blocks at a glance, a line each and a column for each recipe; None where that says nothing new."""
+    """Return all blocks in one table, a line each and a column for each recipe; None if that adds nothing."""
     parts = [part for part in summary.parts if part.sweep is None and part.measured is None]
     shown = [part for part in parts if len({row.setting for row in part.rows}) == 1]
     series = [name for name in summary.colors if any(row.series == name for part in shown for row in part.rows)]
@@ -139,7 +139,7 @@ def overview(summary: Summary) -> Table | None:
 
 
 def others(part: Part, score: str = "") -> Table | None:
-    """Return what else was scored, or this score on other sets alone, a column each; None where nothing was."""
+    """Return the other scores, or one score on other splits, a column each; None if there are none."""
     others = {name: metric for name, metric in other_metrics(part).items() if score in ("", metric.name)}
     if not others:
         return None
@@ -163,7 +163,7 @@ def _other(row: TableRow, name: ScoreName, metric: Metric) -> TableCell:
 
 
 def tests(part: Part) -> Table | None:
-    """Return every test of a block's differences, a line each; None where nothing is compared."""
+    """Return every test of a block's differences, a line each; None if nothing is compared."""
     compared = [(row, difference) for row in part.rows for difference in row.differences]
     if not compared:
         return None
@@ -210,7 +210,7 @@ def epoch_choices(part: Part) -> Table | None:
 
 
 def shapes(part: Part) -> Table | None:
-    """Return the embedding matrices at the start, a line each; None where nothing is known of them."""
+    """Return the embedding matrices before training, a line each; None if they are not known."""
     if not part.shapes:
         return None
     header = ("matrix", "rows × dim", "σ", "mean", "min", "max", "ratio", "types found", "tokens found")
@@ -230,7 +230,7 @@ def shapes(part: Part) -> Table | None:
 
 
 def selection_table(choices: Sequence[Choice]) -> Table | None:
-    """Return each choice and its differences on held-out seeds, a line each; None where nothing was chosen or named."""
+    """Return each choice and its differences on held-out seeds, a line each; None if nothing was chosen or named."""
     if not choices:
         return None
     lines: list[tuple[TableCell, ...]] = []

@@ -121,7 +121,7 @@ def _row(row: TableRow, metric: Metric, color: int, forest: Forest | None, print
 
 
 def _against(row: TableRow, difference: Difference | None, metric: Metric, forest: Forest, named: bool) -> list[Html]:
-    """Return the cells of a row's difference; where it is `named`, its baseline before it."""
+    """Return the cells of a row's difference; with `named`, its baseline comes first."""
     name = [element("td", NONE if difference is None else difference.baseline, class_="soft")] if named else []
     if difference is None:
         word = "baseline" if row.baseline else NONE
@@ -147,7 +147,7 @@ def _against(row: TableRow, difference: Difference | None, metric: Metric, fores
 
 
 def _color(row: TableRow, part: Part, summary: Summary) -> int:
-    """Return the place of a row's colour, as the script has it: by its line in a sweep, else by its series."""
+    """Return the number of a row's colour, as in the script: by its line in a sweep, otherwise by its series."""
     if part.sweep is not None:
         lines = [name for name, line in part.sweep.lines.items() if any(point.label == row.label for point in line)]
         return part.sweep.looks[lines[0]][0] if lines else 0
@@ -159,7 +159,7 @@ def _scrolling(table: Html, label: str) -> Html:
 
 
 def plain_table(content: Table, kind: str = "") -> Html:
-    """Return a table of plain cells; what comes after a number has a column of its own, so that numbers stay in line."""
+    """Return a table of plain cells; marks after numbers have a column of their own, so that numbers stay aligned."""
     behind = [any(row[place].after for row in content.rows) for place in range(len(content.header))]
     rows = [
         element(

@@ -31,7 +31,7 @@ class Forest:
         return f"{_EDGE + share * (WIDTH - 2 * _EDGE):.1f}"
 
     def axis(self) -> Html:
-        """Return the axis with its ends and zero named, for the column's head."""
+        """Return the axis with labels at its ends and at zero, for the column's head."""
         names = [self._low, 0.0, self._high]
         near = 0.3 * (self._high - self._low)
         shown = [value for value in names if value == 0 or abs(value) > near]
@@ -49,7 +49,7 @@ class Forest:
         return element("text", signed(value, self._metric.digits), x=self._x(value), y=12, text_anchor="middle")
 
     def line(self, difference: Difference | None) -> Html:
-        """Return one difference as a dot on its interval, beside the line of no difference."""
+        """Return one difference as a dot on its interval, with a line at zero."""
         zero = element("line", x1=self._x(0), x2=self._x(0), y1=0, y2=HEIGHT, class_="zero")
         drawn: list[Html] = []
         if difference is not None:

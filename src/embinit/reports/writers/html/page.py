@@ -17,12 +17,12 @@ from embinit.reports.writers.html.blocks import part_section, plain_table
 from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import selection_table
 
-#: Letters up to which an answer is one sentence.
+#: Letters up to which an answer is one paragraph.
 _LONG = 160
 
 
 def page(summary: Summary) -> str:
-    """Return the report as one HTML document; nothing in it runs but its own script, whose hash it names."""
+    """Return the report as one HTML document; its policy allows only its own script, by its hash."""
     script = _file("charts.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -135,7 +135,7 @@ def _again(summary: Summary) -> Html:
 
 
 def _data(summary: Summary) -> dict[str, Any]:
-    """Return what the charts need: curves, sweeps and histograms, and the places of colours."""
+    """Return the data of the charts: curves, sweeps, histograms and the numbers of colours."""
     return {"colors": summary.colors, "parts": [_drawn(part) for part in summary.parts]}
 
 
@@ -153,7 +153,7 @@ def _drawn(part: Part) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Return five significant digits of every number: more than a screen shows."""
+    """Return every number in five significant digits, more than a screen shows."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
