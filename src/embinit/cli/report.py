@@ -165,7 +165,8 @@ def _read_experiment(
     _warn(results.damaged)
     prepared = where.work / "prepared"
     summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
-    notes = data_notes((result.spec for result in results.values()), prepared)
+    names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
+    notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
     return summary, lambda path: write_compact(experiment, results, path, shown)
 
