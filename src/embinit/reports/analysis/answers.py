@@ -246,8 +246,8 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
         texts.append(f"{plural(missing, 'run')} of {planned:,} {'is' if missing == 1 else 'are'} missing.")
     if unscored:
         texts.append(
-            f"{plural(unscored, 'run')} left nothing to score. The means leave {'it' if unscored == 1 else 'them'} out "
-            "and so flatter their rows, which are never called best."
+            f"{plural(unscored, 'run')} {'has' if unscored == 1 else 'have'} no score. The means leave "
+            f"{'it' if unscored == 1 else 'them'} out and so look better than they are; such rows are never marked best."
         )
     if diverged > unscored:
         texts.append(f"{plural(diverged - unscored, 'run')} diverged after the epoch that was scored.")
