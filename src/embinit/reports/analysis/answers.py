@@ -287,7 +287,7 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
         notes.append(
             "The paper's numbers are on other data or over other tokens, and so are shown without a difference."
         )
-    if any(row.also for row in rows):  # the table has all of these differences
+    if any(len(row.differences) > 1 for row in rows):  # the table has all of these differences
         return tuple(notes)
     compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
     notes += [
@@ -303,7 +303,7 @@ def loss_note(rows: Sequence[TableRow]) -> str:
     Empty if there is not one baseline, or only one seed.
     """
     bases = [row for row in rows if row.baseline]
-    if len(bases) != 1 or any(row.also for row in rows):
+    if len(bases) != 1 or any(len(row.differences) > 1 for row in rows):
         return ""
     (base,) = bases
     differences = [

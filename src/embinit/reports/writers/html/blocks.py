@@ -71,7 +71,7 @@ def scores(part: Part, summary: Summary) -> Html:
             after = [element("td", colspan=3)] if printed else []
             body += [
                 element("tr", element("td", colspan=4), *_against(row, more, metric, forest, True), *after)
-                for more in row.also
+                for more in row.differences[1:]
             ]
     table = element(
         "table",
