@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from embinit.errors import closest
@@ -14,6 +15,8 @@ from embinit.experiments.definition.settings import SIDES, Problems, checked, se
 #: `{ratio}` in a recipe stands for an axis of the grid.
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SIDED = ("source", "recipe", "fill")
+#: Runs of one block. Plans with more of them would take hours to be read.
+_LARGEST_GRID = 100_000
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,10 @@ def assignments(
     for key in grid:
         if key in own:
             problems.add(where, f"{key} stands in the block and in its grid")
+    runs = prod(len(values) for values in grid.values())
+    if runs > _LARGEST_GRID:
+        problems.add(where, f"the grid has {runs:,} runs, and at most {_LARGEST_GRID:,} are accepted; use fewer values")
+        return
     for chosen in product(*grid.values()):
         picked = dict(zip(grid, chosen, strict=True))
         yield Assignment({**defaults, **own, **picked}, tuple((key, value) for key, value in picked.items()))
