@@ -86,12 +86,6 @@ def commands_of(block: CodeBlock) -> list[list[str]]:
     return [shlex.split(command) for line in bare if line for command in line.split(" && ")]
 
 
-def is_awaited(block: CodeBlock) -> bool:
-    """Return whether the block needs a command or a function that this version does not have yet."""
-    awaited = {"embinit new ": "new" not in known_commands(), "embinit.initialize(": not hasattr(embinit, "initialize")}
-    return any(name in block.text for name, is_missing in awaited.items() if is_missing)
-
-
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 SHELL = [block for block in BLOCKS if block.language in ("bash", "console")]
 
@@ -114,8 +108,6 @@ def test_blocks_name_their_language(block: CodeBlock) -> None:
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
 def test_commands_exist_and_take_their_options(block: CodeBlock) -> None:
-    if is_awaited(block):
-        pytest.skip("this version lacks a command of the block")
     commands = commands_of(block)
     assert commands, "a shell block without a command"
     for words in commands:
@@ -246,7 +238,7 @@ RUN = [
 def test_blocks_run_as_written(page: Path, workshop: Path) -> None:
     names: dict[str, Any] = {}
     for block in blocks_of(page):
-        if not block.is_run or block.language not in ("bash", "python") or is_awaited(block):
+        if not block.is_run or block.language not in ("bash", "python"):
             continue
         if block.language == "python":
             names = names or names_of(workshop)
