@@ -106,6 +106,14 @@ def test_blocks_name_their_language(block: CodeBlock) -> None:
         assert not re.search(r"^(\$ )?(embinit|pip|python) ", block.text, re.MULTILINE), "this is a shell block"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_opens_with_code(page: Path) -> None:
+    first = next(blocks_of(page))
+    opening = page.read_text("utf-8").splitlines()[: first.line]
+    assert first.language in ("bash", "python")
+    assert not [line for line in opening if line.startswith("## ")]
+
+
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
 def test_commands_exist_and_take_their_options(block: CodeBlock) -> None:
     commands = commands_of(block)
