@@ -27,6 +27,7 @@ check: $(READY) docs  ## ruff, mypy in strict mode, and the site without a warni
 bench: $(READY) $(PEERS)  ## speed and memory beside gensim, pandas, transformers, the tutorial, Marian, JoeyNMT
 	$(BIN)/python -m benchmarks.vectors
 	$(BIN)/python -m benchmarks.training --rounds 2 --json build/bench/training.jsonl
+	$(BIN)/python -m benchmarks.text --json build/bench/text.jsonl
 
 # tools/site_pages.py lays the pages out; tools/reference_pages.py and mkdocstrings write reference pages from the code.
 docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its figures, in build/site

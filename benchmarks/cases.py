@@ -16,6 +16,9 @@ import numpy as np
 LAYERS, FEEDFORWARD, DROPOUT = 3, 512, 0.1
 RATE, BETAS, EPSILON = 2e-4, (0.9, 0.98), 1e-9
 UNKNOWN, PADDING, BEGIN, END = range(4)
+#: The language model is GPT-2's, without dropout; the feed-forward layer is so many times as wide as the model.
+TEXT_WIDTH = 4
+TEXT_RATE, TEXT_BETAS, TEXT_EPSILON, TEXT_DECAY, TEXT_CLIP = 6e-4, (0.9, 0.95), 1e-8, 0.1, 1.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,9 @@ class Case:
     threads: int = 2
     #: of the test split, for a decoding
     sentences: int = 1000
+    layers: int = LAYERS
+    #: tokens of a block of running text; 0: sentences
+    length: int = 0
 
     @property
     def warm(self) -> int:
@@ -88,6 +94,20 @@ def sentences(prepared: str, side: str, split: str = "train") -> list[list[int]]
     """Return the token ids of each sentence of a prepared folder, with nothing around them."""
     ids, offsets = (np.load(Path(prepared, f"{split}.{side}.{part}.npy")) for part in ("ids", "offsets"))
     return [row.tolist() for row in np.split(ids, offsets[1:-1])]
+
+
+def text(prepared: str, split: str = "train") -> np.ndarray:
+    """Return the token ids of a prepared running text, an <eos> after each line."""
+    ids, offsets = (np.load(Path(prepared, f"{split}.text.{part}.npy")) for part in ("ids", "offsets"))
+    return np.insert(ids.astype(np.int64), offsets[1:], END)
+
+
+def text_products(case: Case) -> float:
+    """Return the floating-point operations of a step of one member: 6 a weight and token, and attention's over all pairs."""
+    weights = case.layers * (4 + 2 * TEXT_WIDTH) * case.dim**2 + case.dim * case.vocabularies[0]
+    # Causal attention needs half of the pairs; peers count all of them, and so does this.
+    pairs = case.layers * 2 * case.length * case.dim
+    return 6.0 * case.batch * case.length * (weights + pairs)
 
 
 def data(prepared: str) -> Data:

@@ -1,6 +1,8 @@
-"""The table of `benchmarks.training` on one card: `python3 -m benchmarks.gpu PREPARED [options]`.
+"""The table of `benchmarks.training` or `benchmarks.text` on one card: `python3 -m benchmarks.gpu PREPARED [options]`.
 
 PREPARED is a folder that `embinit prepare multi30k` wrote; options are those of `python -m benchmarks.training --help`.
+If it holds a running text (`embinit prepare wikitext2`), language models are measured, and options are those of
+`python -m benchmarks.text --help`.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ def main(arguments: Sequence[str]) -> int:
     # Where nothing can be installed, the checkout is the package.
     if find_spec("embinit") is None:
         sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
-    from benchmarks import training
+    from benchmarks import text, training
 
+    table = text if arguments and text.is_text(arguments[0]) else training
     named = ["--prepared", *arguments] if arguments and not arguments[0].startswith("-") else arguments
-    return training.main(["--device", "cuda", *named])
+    return table.main(["--device", "cuda", *named])
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from typing import get_args, get_type_hints
 import numpy as np
 
 from benchmarks import clock
-from benchmarks.cases import BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, Case, Timed
+from benchmarks.cases import BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, TEXT_WIDTH, Case, Timed
 from embinit.models.architecture import Architecture
 from embinit.models.model import Member, Stack, joined
+from embinit.models.presets import preset
 from embinit.prepared.folder import Packed, Prepared, open_prepared
 from embinit.training.batches import Batches
 from embinit.training.evaluation import translated
@@ -38,6 +39,18 @@ def training(case: Case) -> Timed:
         note = f"ready in {time.perf_counter() - start:.1f} s"
     seconds = clock.timed(members.step, case)
     return Timed(seconds, clock.memory(case), members.parameters, note)
+
+
+def text_training(case: Case) -> Timed:
+    """Return the time of a step of language models: GPT-2's preset, as `embinit run` trains it."""
+    clock.ready(case)
+    members, note = _TextMembers(case), ""
+    if case.cuda:
+        start = time.perf_counter()
+        members.capture()
+        clock.wait(case)
+        note = f"ready in {time.perf_counter() - start:.1f} s"
+    return Timed(clock.timed(members.step, case), clock.memory(case), members.parameters, note)
 
 
 def decoding(case: Case) -> Timed:
@@ -90,6 +103,9 @@ class _Members:
             FEEDFORWARD, DROPOUT, classes=classes or Architecture.classes,
         )  # fmt: skip
         options = Training(1000, case.batch, RATE, BETAS, EPSILON, precision=case.precision)  # type: ignore[arg-type]
+        self._begin(case, prepared, architecture, options)
+
+    def _begin(self, case: Case, prepared: Prepared, architecture: Architecture, options: Training) -> None:
         rng = np.random.default_rng(0)
         matrices = tuple(
             (0.02 * rng.standard_normal((rows, case.dim))).astype(np.float32) for rows in case.vocabularies
@@ -130,6 +146,19 @@ class _Members:
         """Return how many numbers a member learns."""
         stack = self._run.lanes[0].stack
         return sum(weight.numel() for weight in stack.parameters()) // stack.members
+
+
+class _TextMembers(_Members):
+    """The same of language models."""
+
+    def __init__(self, case: Case) -> None:
+        model, training = preset("gpt2").model, preset("gpt2").training
+        architecture = Architecture(
+            task="language_model", dim=case.dim, vocabularies=case.vocabularies, heads=case.heads, layers=case.layers,
+            feedforward=TEXT_WIDTH * case.dim, length=case.length, **{**model, "dropout": 0.0},
+        )  # fmt: skip
+        options = Training(**{**training, "epochs": 1000, "batch": case.batch, "precision": case.precision})
+        self._begin(case, open_prepared(Path(case.prepared)), architecture, options)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ MEASURES = {
     "PyTorch's tutorial": ("benchmarks.peers_tutorial", "training"),
     "Marian, transformers": ("benchmarks.peers_marian", "training"),
     "JoeyNMT": ("benchmarks.peers_joeynmt", "training"),
+    "embinit, language model": ("benchmarks.lockstep", "text_training"),
+    "compiled loop": ("benchmarks.peers_compiled", "training"),
+    "GPT-2, Trainer": ("benchmarks.peers_trainer", "training"),
     "matrix product": ("benchmarks.clock", "matrix_product"),
 }
 

@@ -1,4 +1,4 @@
-"""Time and peak memory as inputs grow: `python -m benchmarks.scale [--quick] [--only CASE ...]`.
+"""Time and peak memory as inputs grow: `python -m benchmarks.scale [--scale FACTOR] [--only CASE ...]`.
 
 Every measurement is one command of `embinit` on one core, at a tenth of the size and at the full size, so that the table
 shows what grows faster than its input. Data is made below build/bench/scale, once.
@@ -205,14 +205,23 @@ def finished(runs: int) -> Path:
 # ---------------------------------------------------------------- cases
 
 
+_LOAD = """
+import sys
+from embinit import load
+assert len(load(sys.argv[1])) > 1000
+"""
+
+
 def source_steps(scale: float) -> Iterator[Step]:
     for words in (int(200_000 * scale), int(2_000_000 * scale)):
         path, size = source(words), f"{words:,} x 300"
         few = made(FOLDER / "few.txt", lambda: (f"w{i}\n" for i in range(20_000)))
         wanted = ("make", str(path), "--vocab", str(few), "--recipe", "pretrained", "-o", str(FOLDER / "out.npy"))
         yield Step("source of 2 million words", size, wanted, words, "rows of 20,000 words")
-        whole = ("inspect", str(path), "--json")
-        yield Step("source of 2 million words", size, whole, words, "inspect, all rows")
+        yield Step("source of 2 million words", size, (str(path),), words, "load, all rows", ("-c", _LOAD))
+    for words in (int(20_000 * scale), int(200_000 * scale)):
+        whole = ("inspect", str(source(words)), "--json")
+        yield Step("source of 2 million words", f"{words:,} x 300", whole, words, "inspect, all rows")
 
 
 def vocabulary_steps(scale: float) -> Iterator[Step]:
@@ -296,16 +305,16 @@ def markdown(taken: Sequence[Taken]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a hundredth of each size: does it run?")
+    parser.add_argument("--scale", type=float, default=1.0, help="a factor of every size; 0.01 shows whether it runs")
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="some cases only")
     options = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
     screen = Console(width=110)
-    results = FOLDER / ("quick" if options.quick else "full")
+    results = FOLDER / f"x {options.scale:g}"
     results.mkdir(exist_ok=True)
     for name in options.only:
         taken: list[Taken] = []
-        for step in CASES[name](0.01 if options.quick else 1.0):
+        for step in CASES[name](options.scale):
             new = measured(step)
             taken.append(new)
             screen.print(

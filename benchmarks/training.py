@@ -31,6 +31,8 @@ from benchmarks.rows import DECODING, TUTORIAL, Bar, Row, bars, compared, row
 from benchmarks.table import shown
 
 OURS, MARIAN, JOEYNMT = "embinit", "Marian, transformers", "JoeyNMT"
+#: of language models (benchmarks.text)
+TRAINER = "GPT-2, Trainer"
 WHO = {"embinit": OURS, "tutorial": TUTORIAL, "marian": MARIAN, "joeynmt": JOEYNMT, "decoding": DECODING}
 #: Generated captions have some 1,200 words a side; a model of Multi30k's size has so many.
 MULTI30K = (7853, 5893)
@@ -83,7 +85,7 @@ def interpreter(what: str) -> Path:
     """Return the Python that has what a row needs; peers get an environment of their own where this one lacks it."""
     if what == JOEYNMT:
         return environments.environment("joeynmt", *environments.JOEYNMT)
-    if what == MARIAN and find_spec("accelerate") is None:
+    if what in (MARIAN, TRAINER) and find_spec("accelerate") is None:
         return environments.environment("marian", *environments.MARIAN)
     return Path(sys.executable)
 

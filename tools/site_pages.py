@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 #: A block of code, a link or an image, or code in a line, whichever begins first.
@@ -33,9 +34,21 @@ def site_paths() -> dict[str, str]:
 
 
 def notebook_page(notebook: Path) -> str:
-    """Return a notebook as Markdown: its text, and its code without outputs."""
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
-    return "\n\n".join(f"```python\n{source}\n```" if kind == "code" else source for kind, source in cells) + "\n"
+    """Return a notebook as Markdown: its text, its code, and what the code showed."""
+    parts = []
+    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        parts += [_shown(output) for output in cell.get("outputs", [])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(output: dict[str, Any]) -> str:
+    """Return an output of a cell: HTML if it has any, otherwise its text."""
+    data = output.get("data", {})
+    if "text/html" in data:  # a blank line would end the HTML
+        return "\n".join(line for line in "".join(data["text/html"]).splitlines() if line.strip())
+    return f"```text\n{''.join(output.get('text') or data['text/plain']).rstrip()}\n```"
 
 
 def relink(text: str, page: str, paths: dict[str, str]) -> str:

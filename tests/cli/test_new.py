@@ -129,3 +129,21 @@ def test_what_cannot_be_is_said_and_nothing_is_written(words: tuple[str, ...], f
     assert WRONG[words] in embinit("new", *words, code=1)
     assert sorted(path.name for path in folder.iterdir()) == before
     assert (folder / "there.toml").read_text() == "mine"
+
+
+def test_rows_that_are_held_out_are_named_before_anything_trains(folder: Path) -> None:
+    embinit("new", "my.toml", *CASES["labels"])
+    for more in (["--dry-run"], ["--epochs", "1", "--seeds", "1", "--workers", "1"]):
+        done = CliRunner().invoke(app, ["run", "my.toml", *more])
+        note = done.output.index("note: my: 12 for validation and 12 for the test were taken from the rows")
+        assert note < done.output.find("side by side") or more == ["--dry-run"]
+    embinit("run", "my.toml", "--seeds", "1", "--workers", "1")
+    notes = embinit("report", "my.toml", "-o", "my.html")["notes"]
+    assert any(note.startswith("my: 12 for validation") for note in notes)
+    assert any("fewer than 200 rows" in note for note in notes)
+
+
+def test_the_report_says_the_command_that_runs_it_again(folder: Path) -> None:
+    embinit("new", "my.toml", *CASES["labels"])
+    embinit("report", "my.toml", "--vectors", str(folder), "-o", "my.md")
+    assert f"embinit run my.toml --vectors {folder}" in (folder / "my.md").read_text("utf-8")

@@ -150,8 +150,7 @@ def test_two_sentences(tmp_path: Path) -> None:
     [
         (
             "wrong\tcolumns\na\tb\n",
-            "the columns are wrong, columns; a translation has source or src and target or tgt or trg, a classification "
-            "label or gold_label or class and text or",
+            "the columns are wrong, columns; a classification needs label and text, a translation source and target",
         ),
         ("source\ttext\na\tb\n", "no column target or tgt or trg; it has source, text"),
         ("txet\tlabel\na\tb\n", "question or question1; it has txet, label"),

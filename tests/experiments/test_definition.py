@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -291,10 +292,11 @@ def test_a_wrong_value_causes_no_further_messages(tmp_path: Path) -> None:
         "[sources.a]\npath = 3\n[[block]]\nsource = 'a'\n",
         "[tasks.a]\nname = 3\n[[block]]\ntask = 'a'\n",
         "block = 3\n",
+        "sources = 3\n[[block]]\ntask = 'captions'\nsource = 'small'\nmodel.dim = 16\n",
         'defaults = 3\n[[block]]\nname = "x"\n',
     )
     for text in lines:
-        head = "" if text.startswith(("block", "defaults")) else HEAD
+        head = "" if text.startswith(("block", "defaults", "sources =")) else HEAD
         with pytest.raises(EmbinitError) as raised:
             read(tmp_path, text, head)
         assert "\n" not in str(raised.value)
@@ -414,7 +416,7 @@ def heads_of(folder: Path, lines: str) -> list[int]:
 
 
 def test_heads_follow_the_dimension_if_a_file_states_none(tmp_path: Path) -> None:
-    assert heads_of(tmp_path, "grid.model.dim = [64, 300, 50, 63, 97]") == [8, 10, 10, 7, 1]
+    assert heads_of(tmp_path, "grid.model.dim = [64, 300, 40, 50, 63, 97]") == [8, 10, 8, 10, 7, 1]
     assert heads_of(tmp_path, "grid.model.dim = [64, 300]\nmodel.heads = 4") == [4, 4]
     with pytest.raises(EmbinitError, match=r"set heads to one of 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 25, 30$"):
         heads_of(tmp_path, "model.dim = 300\nmodel.heads = 8")
@@ -446,3 +448,12 @@ def test_every_block_of_the_paper_can_be_named(tmp_path: Path) -> None:
     for words in named:
         (block,) = read(tmp_path, f"{BLOCK}paper = {list(words)!r}\n").blocks
         assert published.called(block.paper)[1:] == words[1:]
+
+
+def test_numbers_of_glove_stay_as_written_because_they_name_its_vectors(tmp_path: Path) -> None:
+    source = '[sources.a]\nglove = {texts = ["captions:de"], x_max = 10, alpha = 0.5}\n'
+    glove = read_draft(written(tmp_path, source + BLOCK)).sources["a"].glove
+    assert glove is not None
+    assert json.dumps([glove.x_max, glove.alpha, glove.lr]) == "[10, 0.5, 0.05]"
+    with pytest.raises(EmbinitError, match=r"glove.x_max: '10', but a number is expected"):
+        read(tmp_path, source.replace("10", "'10'") + BLOCK)

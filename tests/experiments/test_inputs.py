@@ -181,7 +181,7 @@ model.heads = 2
     (block,) = made.experiments[0].blocks
     assert not block.missing
     assert dict(block.runs[0].spec.model)["dim"] == 8
-    (trained,) = (tmp_path / "work" / "glove").glob("*")
+    (trained,) = (tmp_path / "work" / "glove").glob("*.txt")
     time = trained.stat().st_mtime_ns
     assert keys(resolved(written(tmp_path, head=head), where)) == keys(made)
     assert trained.stat().st_mtime_ns == time

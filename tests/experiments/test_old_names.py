@@ -53,9 +53,12 @@ def test_they_are_found_and_not_trained_again(trained: Path) -> None:
     ]
     state = embinit(trained, "status")
     assert (len(state["done"]), state["stale"], state["others"]) == (4, [], {})
-    (part,) = embinit(trained, "report", "-o", str(trained / "made.html"))["parts"]
+    report = embinit(trained, "report", "-o", str(trained / "made.html"))
+    (part,) = report["parts"]
     assert [len(row["scores"]) for row in part["rows"]] == [2, 2]
     assert part["task"] == "copying"
+    assert any(note.startswith("copying: valid has 12 rows") for note in report["notes"])
+    assert "data/copying" not in (trained / "made.html").read_text("utf-8").replace(str(trained), "")
 
 
 def test_other_data_is_another_run(trained: Path, tmp_path: Path) -> None:

@@ -188,12 +188,19 @@ def test_vectors_of_another_dimension_are_projected(model: Path, tmp_path: Path)
         apply((rows, WORDS), model, tmp_path / "again")
 
 
-def test_a_model_of_an_unknown_type_needs_a_known_one_for_the_advice(glove: Path, model: Path, tmp_path: Path) -> None:
-    config = json.loads((model / "config.json").read_text())
-    run("make", glove, "--vocab", model, "--model", "bert", "-o", tmp_path / "made.npy")
-    (model / "config.json").write_text(json.dumps({**config, "model_type": "electra-like"}))
-    with pytest.raises(EmbinitError):
-        apply(glove, model, tmp_path / "out")
+def test_a_model_of_an_unknown_type_is_judged_like_the_one_that_is_named(
+    glove: Path, model: Path, tmp_path: Path
+) -> None:
+    run("make", glove, "--vocab", model, "--model", "llama", "-o", tmp_path / "made.npy")
+    config = transformers.MambaConfig(vocab_size=62, hidden_size=DIM, num_hidden_layers=1, state_size=4, pad_token_id=0)
+    mamba = tmp_path / "mamba"
+    transformers.MambaForCausalLM(config).save_pretrained(mamba)
+    save_tokenizer(SPECIALS + WORDS, mamba)
+    with pytest.raises(EmbinitError, match="unknown model type 'mamba'"):
+        apply(glove, mamba, tmp_path / "out")
+    assert apply(glove, mamba, tmp_path / "named", host="llama").advised
+    made = apply(tmp_path / "made.npy", mamba, tmp_path / "made")
+    assert (made.from_make, made.verdict) == (True, None)
 
 
 # ---------------------------------------------------------------- resized, with a tokenizer
@@ -273,7 +280,7 @@ def test_any_source_is_aligned_with_the_tokenizer_of_a_resized_model(
 
 def test_a_resized_row_is_kept_where_the_old_padding_was(model: Path, tmp_path: Path) -> None:
     """The id of the old padding token belongs to an ordinary word of the new vocabulary."""
-    tokens = ["cat", "dog", "[PAD]"]
+    tokens = ["word3", "dog", "[PAD]"]
     rows = np.random.default_rng(0).normal(0, 0.02, (3, DIM)).astype(np.float32)
     report = apply((rows, tokens), model, tmp_path / "out", resize=True, recipe="pretrained")
     new = rows_of(tmp_path / "out")

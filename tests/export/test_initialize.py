@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -312,3 +313,23 @@ def test_a_layer_that_does_not_take_the_rows_is_noticed(monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.nn.Parameter, "copy_", lambda self, values: self, raising=False)
     with pytest.raises(EmbinitError, match="does not hold the rows that were put into it"):
         initialize(layer, TOKENS, vectors())
+
+
+def test_trainer_takes_the_groups_and_the_rates_of_rows(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    model = model_of("classifier")
+    report = initialize(model, tokenizer(), vectors())
+    before = weight(model)
+    optimizer = torch.optim.AdamW(embinit.parameter_groups(model, lr=1e-2, rate=1.0, weight_decay=0.1))
+    embinit.row_rates(optimizer, model.get_input_embeddings(), 0, ids=report.ids)
+    ids = torch.arange(len(TOKENS)).repeat(4, 1)[:, :16]
+    data = [{"input_ids": row, "labels": place % 2} for place, row in enumerate(torch.cat([ids, ids + 60]))]
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path), max_steps=3, per_device_train_batch_size=4, report_to=[], use_cpu=True,
+        save_strategy="no", disable_tqdm=True, logging_strategy="no",
+    )  # fmt: skip
+    transformers.Trainer(model, arguments, train_dataset=data, optimizers=(optimizer, None)).train()
+    after = weight(model)
+    others = [row for row in range(1, ROWS) if row not in report.ids]  # 0 is the padding
+    assert after[report.ids].tobytes() == before[report.ids].tobytes()
+    assert (after[others] != before[others]).any(axis=1).all()

@@ -78,7 +78,7 @@ def test_the_note_for_a_difference_that_these_seeds_cannot_see() -> None:
     )
     assert (
         power_note(comparison(4, 0, 28.8), "points")
-        == "with 4 seeds a difference under 60 points cannot be seen; none was found"
+        == "with 4 seeds a difference under 60 points cannot be seen; the one found is zero"
     )
 
 

@@ -132,7 +132,7 @@ def _read_results(file: Path) -> tuple[Summary, Writer]:
     _warn(results.damaged)
 
     def refuse(path: Path) -> None:
-        raise EmbinitError(f"{file} is such a file already; --format results takes an experiment's TOML")
+        raise EmbinitError(f"{file} is a file of results already; --format results takes an experiment's TOML")
 
     return results.summary(), refuse
 
@@ -165,7 +165,8 @@ def _read_experiment(
     _warn(results.damaged)
     prepared = where.work / "prepared"
     summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
-    notes = data_notes((result.spec for result in results.values()), prepared)
+    names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
+    notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
     return summary, lambda path: write_compact(experiment, results, path, shown)
 
@@ -176,9 +177,7 @@ def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary,
     from embinit.reports.scores_file import read_scores
 
     def refuse(path: Path) -> None:
-        raise EmbinitError(
-            f"--format results takes an experiment's TOML; {file} itself is the small file of its scores"
-        )
+        raise EmbinitError(f"--format results takes an experiment's TOML; {file} has the scores in full already")
 
     options = [*(["--baseline", baseline] if baseline else []), *(["--lower-is-better"] if lower else [])]
     return read_scores(file, baseline=baseline, lower_is_better=lower).summary(str(file), options), refuse
@@ -189,7 +188,9 @@ def _refuse_table_options(file: Path, baseline: str | None, lower: bool) -> None
 
     if baseline is not None or lower:
         name = "--baseline" if baseline is not None else "--lower-is-better"
-        raise EmbinitError(f"{name} is for a CSV of scores; {file} is not one, and an experiment's TOML says it itself")
+        raise EmbinitError(
+            f"{name} is for a CSV of scores; {file} is not one. An experiment's TOML sets it in the file"
+        )
 
 
 def _warn(damaged: Sequence[str]) -> None:

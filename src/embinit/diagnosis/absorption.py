@@ -55,12 +55,13 @@ def absorption(rows: Matrix, host: Host, seed: int = 0) -> Absorption | None:
         number_format: position_loss(sample[:2000], table[places[:2000]], factor, number_format)
         for number_format in FORMATS
     }
-    return Absorption(
-        ratio=float(usable.std(dtype=np.float64)) * factor / host.position_rms,
-        position_readout=_readout_accuracy(sample * np.float32(factor), table, seed),
-        neighbours_kept=_neighbours_kept(sample * np.float32(factor), table[places]),
-        rounding_loss=losses,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # of rows at the edge of float32, which recipes refuse
+        return Absorption(
+            ratio=float(usable.std(dtype=np.float64)) * factor / host.position_rms,
+            position_readout=_readout_accuracy(sample * np.float32(factor), table, seed),
+            neighbours_kept=_neighbours_kept(sample * np.float32(factor), table[places]),
+            rounding_loss=losses,
+        )
 
 
 def _readout_accuracy(scaled: Matrix, table: Matrix, seed: int) -> float | None:

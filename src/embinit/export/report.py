@@ -172,7 +172,7 @@ class Initialization:
         """Return the recipe, and the verdict on the vectors as the source has them."""
         facts = [("recipe", self._recipe_text())]
         if self.verdict is not None:
-            facts.append(("verdict", self.verdict.headline))
+            facts.append(("verdict on the source", self.verdict.headline))
         if self.rate != 1:
             facts.append(("rate", f"train these rows at {self.rate:g} times the learning rate of the other weights"))
         return facts

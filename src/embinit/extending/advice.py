@@ -31,7 +31,7 @@ def advise(
     """
     if like is not None:
         return "description", "description, because a mapping was given"
-    if vectors is not None:
+    if vectors is not None and lines is None:
         return "focus", "focus, because vectors were given"
     parameters = sum(parameter.numel() for parameter in model.parameters())
     if parameters > _LARGE and model.device.type == "cpu":
@@ -39,7 +39,7 @@ def advise(
             f"pieces, because distill, which is better, takes hours on a CPU with {parameters / 1e6:,.0f} million parameters"
         )
     if lines is not None:
-        return "distill", "distill, on the text"
+        return "distill", "distill, on the text" + ("" if vectors is None else "; the vectors are not used")
     if can_make(tokenizer):
         return "distill", "distill, on sentences made of the vocabulary; text in which the tokens occur makes it better"
     return "pieces", "pieces, because the vocabulary has too few words to make sentences; with text, distill is better"

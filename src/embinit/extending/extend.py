@@ -16,7 +16,7 @@ from embinit.extending.distillation.distill import Distillation, distill
 from embinit.extending.methods import METHODS, NewTokens, Pieces, row_method
 from embinit.extending.report import Extension
 from embinit.extending.rows import Filler, measure_layers, token_names, with_rows
-from embinit.extending.swap import check_padding, renumber_settings, replace_tokenizer
+from embinit.extending.swap import renumber_settings, replace_tokenizer
 from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, piece_ids
 
 #: The measures of transformers' default are reported for comparison under this name.
@@ -104,8 +104,7 @@ def extend(
     else:
         _check_inputs(method, lines, vectors)
     if new_tokenizer is not None:
-        check_padding(model, tokenizer, new_tokenizer)
-        extended = replace_tokenizer(tokenizer, new_tokenizer, rows=len(layers.inputs))
+        extended = replace_tokenizer(model, tokenizer, new_tokenizer)
     else:
         extended = add_words(tokenizer, tokens or (), rows=len(layers.inputs), skip_known=skip_known)
     new = NewTokens(extended.words, extended.pieces, _named(extended, method, like, tokenizer))
@@ -122,15 +121,8 @@ def extend(
         stages["pieces"] = filled
         with _restored_after_errors(model, layers):
             set_token_layers(model, filled)
-            fitted = distill(
-                model,
-                tokenizer,
-                extended,
-                lines,
-                distillation or Distillation(),
-                old_rows=layers.inputs,
-                seed=seed,
-            )
+            settings = distillation or Distillation()
+            fitted = distill(model, tokenizer, extended, lines, settings, old_rows=layers.inputs, seed=seed)
         filled = TokenLayers(with_rows(filled.inputs, extended.ids, fitted.rows), filled.outputs)
         details.update(fitted.details)
     set_token_layers(model, filled)

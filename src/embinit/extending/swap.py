@@ -18,17 +18,17 @@ _STAND_INS = {"cls": "bos", "bos": "cls", "sep": "eos", "eos": "sep"}
 _PROBE = "a"
 
 
-def replace_tokenizer(old: Any, new: Any, *, rows: int) -> ExtendedTokenizer:
+def replace_tokenizer(model: Any, old: Any, new: Any) -> ExtendedTokenizer:
     """Return a new tokenizer for a model, with the old row or the old pieces of each of its tokens.
 
     Parameters
     ----------
+    model
+        The model, which is not changed.
     old
-        The model's tokenizer.
+        Its tokenizer.
     new
         The new tokenizer, which is not changed. The result puts the model's special tokens around a text.
-    rows
-        The number of rows of the model.
 
     Returns
     -------
@@ -40,9 +40,10 @@ def replace_tokenizer(old: Any, new: Any, *, rows: int) -> ExtendedTokenizer:
     EmbinitError
         If a tokenizer is not fast, the old one does not belong to the model, or the two are the same.
     """
-    largest_id(old, rows)
+    largest_id(old, len(model.get_input_embeddings().weight))
     if backend(old).get_vocab() == backend(new).get_vocab():
         raise EmbinitError("the new tokenizer has the tokens and ids of the old one, so there is nothing to do")
+    check_padding(model, old, new)
     new, around = _with_format(old, new)
     vocabulary = backend(new).get_vocab(with_added_tokens=True)
     old_vocabulary = backend(old).get_vocab(with_added_tokens=True)

@@ -49,7 +49,7 @@ def explanation(summary: Summary) -> list[str]:
         "share of pairs of runs, one of each start, in which the start beats the baseline.",
         "Bold is the highest mean of its setting. Curves show the mean over seeds and a band of one σ to each side.",
     ]
-    if any(row.also for part in summary.parts for row in part.rows):
+    if any(len(row.differences) > 1 for part in summary.parts for row in part.rows):
         texts.append(
             "With several baselines, each difference has a line of its own. A baseline without a setting has the setting of "
             "the start. A mark beside a mean is the weakest mark of its differences, and means better, or worse, than all "

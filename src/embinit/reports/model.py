@@ -193,6 +193,10 @@ class Summary:
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
         content: dict[str, Any] = _json_value(asdict(self))
+        for part in content["parts"]:
+            for row in part["rows"]:
+                # The first difference and the others, as in earlier versions.
+                row["difference"], row["also"] = (row["differences"] or [None])[0], row["differences"][1:]
         answers = [self.answer, *(part.answer for part in self.parts)]
         for place, answer in zip([content, *content["parts"]], answers, strict=True):
             place["answer"] = str(answer)

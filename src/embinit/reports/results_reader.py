@@ -123,7 +123,7 @@ def read_compact(path: Path) -> ResultsFile:
         raise EmbinitError(f"cannot read {path}: there is no such file")
     content = read_json(path, Any)
     if not isinstance(content, dict) or content.get("embinit results") != FORMAT:
-        raise EmbinitError(f"{path} holds no results of an experiment, or those of another version of the format")
+        raise EmbinitError(f"{path} holds no results of an experiment, or results in another version of the format")
     try:
         return _compact(typed(content, _File))
     except Damaged as error:

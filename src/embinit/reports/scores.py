@@ -131,9 +131,8 @@ class TableRow:
     epoch: float | None = None
     #: seed -> the lowest validation loss
     losses: dict[str, float] = field(default_factory=dict)
-    #: against the first baseline, then against the others
-    difference: Difference | None = None
-    also: tuple[Difference, ...] = ()
+    #: against each of its baselines
+    differences: tuple[Difference, ...] = ()
     #: baselines that it cannot be compared with yet
     lacking: tuple[str, ...] = ()
     paper: PaperScore | None = None
@@ -151,9 +150,9 @@ class TableRow:
         return sum(self.losses.values()) / len(self.losses) if self.losses else None
 
     @property
-    def differences(self) -> tuple[Difference, ...]:
-        """Return all differences, baseline by baseline."""
-        return (() if self.difference is None else (self.difference,)) + self.also
+    def difference(self) -> Difference | None:
+        """Return the difference to the first baseline; None if it is compared with none."""
+        return self.differences[0] if self.differences else None
 
     @property
     def verdict(self) -> str:

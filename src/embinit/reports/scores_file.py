@@ -17,6 +17,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.experiments.experiment import Block, Experiment, Planned
 from embinit.experiments.runs.result import Result
 from embinit.experiments.spec import Spec, Task
+from embinit.files import read_whole
 from embinit.format import listed
 from embinit.reports.analysis.provenance import report_command
 from embinit.reports.model import Summary
@@ -144,13 +145,9 @@ def _read_runs(path: Path) -> tuple[list[_Run], list[str], list[str]]:
 def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Return the header, and each line's number and cells."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise EmbinitError(f"{path} is larger than {_LARGEST >> 20} MB; a table of scores has a line a run")
-        text = path.read_text("utf-8-sig")
+        text = read_whole(path, _LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise EmbinitError(f"{path} is not UTF-8; save the table as CSV in UTF-8") from None
-    except OSError as error:
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
     first = text.partition("\n")[0]
     reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=first.count))
     try:

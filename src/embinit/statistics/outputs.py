@@ -46,7 +46,7 @@ def paired_bootstrap(
     if not len(system) == len(baseline) == len(references):
         raise EmbinitError(
             f"{len(system)} sentences of the system, {len(baseline)} of the baseline, {len(references)} references; "
-            "as many of each are needed"
+            "each needs the same number"
         )
     if not references:
         raise EmbinitError("no sentences to compare")

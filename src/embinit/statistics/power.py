@@ -59,7 +59,7 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
         )
         return f"with {n} seeds a difference of {smallest} or more is seen {100 * power:.0f} % of the time{alone}"
     if not size:
-        return f"with {n} seeds a difference under {smallest} cannot be seen; none was found"
+        return f"with {n} seeds a difference under {smallest} cannot be seen; the one found is zero"
     needed = seeds_needed(comparison.std, size, alpha, power)
     more = f"{needed} would do" if needed <= _NAMED else f"more than {_NAMED:,} would be needed"
     return f"with {n} seeds a difference under {smallest} cannot be seen; {more} for the {_short(size)} found"

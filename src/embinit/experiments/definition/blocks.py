@@ -193,7 +193,7 @@ class _BlockReader:
                 self._problems.add(self._where, "needs a task")
             return None
         task = self._tables.task(name)
-        if task is None and name not in self._tables.wrong:
+        if task is None and not self._tables.is_wrong("tasks", name):
             near = closest(name, [*self._tables.tasks, *known_tasks(), *GENERATED])
             self._problems.add(f"{self._where}, task", f"unknown task {name!r}{near}")
         return task
@@ -224,7 +224,7 @@ class _BlockReader:
     def _source(self, chosen: Assignment, side: str) -> str | None:
         """Return the name of a side's source, empty if none is named; None if there is no such source."""
         name = chosen.on(side, "source") or ""
-        if name and name not in self._tables.sources and name not in self._tables.wrong:
+        if name and name not in self._tables.sources and not self._tables.is_wrong("sources", name):
             near = closest(name, self._tables.sources)
             self._problems.add(f"{self._where}, source", f"unknown source {name!r}{near}")
         return name if not name or (name in self._tables.sources and name not in self._tables.wrong) else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from embinit.errors import closest
@@ -14,6 +15,8 @@ from embinit.experiments.definition.run_settings import SideSettings, setting_na
 
 #: `{ratio}` in a recipe stands for an axis of the grid.
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+#: Runs of one block. Plans with more of them would take hours to be read.
+_LARGEST_GRID = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,10 @@ def assignments(
     for key in grid:
         if key in own:
             problems.add(place, f"{key} stands in the block and in its grid")
+    runs = prod(len(values) for values in grid.values())
+    if runs > _LARGEST_GRID:
+        problems.add(place, f"the grid has {runs:,} runs, and at most {_LARGEST_GRID:,} are accepted; use fewer values")
+        return
     for combination in product(*grid.values()):
         chosen = dict(zip(grid, combination, strict=True))
         yield Assignment({**defaults, **own, **chosen}, tuple(chosen.items()))

@@ -37,7 +37,7 @@ def key_comments(kind: type[Any]) -> dict[str, str]:
     """Return the `#:` comment above each field of a class and of its base classes, by the field's name."""
     comments: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        if base.__module__.startswith("embinit.") and "__annotations__" in vars(base):
+        if base.__module__.startswith("embinit."):
             comments.update(_comments_in(textwrap.dedent(inspect.getsource(base))))
     return comments
 

@@ -29,6 +29,12 @@ class Tables:
     folder: Path
     #: names of tables with a mistake: using their name is no further mistake
     wrong: set[str] = field(default_factory=set)
+    #: `sources`, `tasks` or `recipes` if it is no table at all: no name of it is a further mistake
+    unreadable: set[str] = field(default_factory=set)
+
+    def is_wrong(self, kind: str, name: str) -> bool:
+        """Return whether a name is unknown only because its table has a mistake."""
+        return name in self.wrong or kind in self.unreadable
 
     def task(self, name: str) -> TaskSettings | None:
         """Return a task by its name; a known data set needs no table of its own."""
@@ -55,7 +61,8 @@ def tables_of(checked: Checked[ExperimentFile], folder: Path, problems: Problems
     file = checked.table
     names = {str(location[1]) for location in checked.wrong if len(location) > 1 and location[0] in SHARED}
     recipes = {name: (table.steps, table.fill) for name, table in file.recipes.items()}
-    tables = Tables(dict(file.sources), dict(file.tasks), recipes, problems, folder, names)
+    unreadable = {str(location[0]) for location in checked.wrong if len(location) == 1}
+    tables = Tables(dict(file.sources), dict(file.tasks), recipes, problems, folder, names, unreadable)
     for name, (steps, fill) in recipes.items():
         if not places_in(steps) and tables.recipe(steps, fill, f"recipes.{name}") is None:
             tables.wrong.add(name)

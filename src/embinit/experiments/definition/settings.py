@@ -168,8 +168,7 @@ class TaskSettings:
     size: AtLeastOne | None = None
     #: test splits of other data sets that are scored as well: `iwslt2017:test`
     also: tuple[Annotated[StrictStr, AfterValidator(_data_set_and_split)], ...] = ()
-    #: folder, table, or two text files with a comma, beside the TOML or below the folder of data; `hub`; by default the data
-    #: set's folder
+    #: folder, table, or two text files with a comma, beside the TOML or below the folder of data; or `hub`
     path: StrictStr | None = None
     #: the kind of task, for `files`, the user's own data; a known text may be read as a `masked_language_model`
     kind: TaskKind | None = None

@@ -246,8 +246,8 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
         texts.append(f"{plural(missing, 'run')} of {planned:,} {'is' if missing == 1 else 'are'} missing.")
     if unscored:
         texts.append(
-            f"{plural(unscored, 'run')} left nothing to score. The means leave {'it' if unscored == 1 else 'them'} out "
-            "and so flatter their rows, which are never called best."
+            f"{plural(unscored, 'run')} {'has' if unscored == 1 else 'have'} no score. The means leave "
+            f"{'it' if unscored == 1 else 'them'} out and so look better than they are; such rows are never marked best."
         )
     if diverged > unscored:
         texts.append(f"{plural(diverged - unscored, 'run')} diverged after the epoch that was scored.")
@@ -287,7 +287,7 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
         notes.append(
             "The paper's numbers are on other data or over other tokens, and so are shown without a difference."
         )
-    if any(row.also for row in rows):  # the table has all of these differences
+    if any(len(row.differences) > 1 for row in rows):  # the table has all of these differences
         return tuple(notes)
     compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
     notes += [
@@ -303,7 +303,7 @@ def loss_note(rows: Sequence[TableRow]) -> str:
     Empty if there is not one baseline, or only one seed.
     """
     bases = [row for row in rows if row.baseline]
-    if len(bases) != 1 or any(row.also for row in rows):
+    if len(bases) != 1 or any(len(row.differences) > 1 for row in rows):
         return ""
     (base,) = bases
     differences = [

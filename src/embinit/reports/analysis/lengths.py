@@ -101,7 +101,7 @@ def length_tables(part: Part) -> list[Table]:
         bases = dict.fromkeys(line.base for line in scores.lines if line.base)
         counts = ", ".join(f"{bucket.sentences:,}" for bucket in scores.buckets)
         paired = (
-            f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, that within all of these"
+            f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, pooled over all of these"
             if bases
             else ""
         )

@@ -239,13 +239,11 @@ def _compared(rows: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]
             elif place != number and not (place in later and number in bases[place]):
                 title = rows[place].series if rows[place].setting == row.setting else rows[place].label
                 differences[title] = difference(row.scores, rows[place].scores, title, metric)
-        there = [gap for gap in differences.values() if gap is not None]
         compared.append(
             replace(
                 row,
                 baseline=number in named,
-                difference=there[0] if there else None,
-                also=tuple(there[1:]),
+                differences=tuple(gap for gap in differences.values() if gap is not None),
                 lacking=tuple(title for title, gap in differences.items() if gap is None),
             )
         )
@@ -300,14 +298,10 @@ def with_verdicts(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[t
         (metric, difference) for metric, listed in tables for row in listed for difference in row.differences
     ]
     decided = iter(decide(differences))
-    tables_judged = []
-    for _, listed in tables:
-        rows_of = []
-        for row in listed:
-            ones = [next(decided) for _ in row.differences]
-            rows_of.append(replace(row, difference=ones[0], also=tuple(ones[1:])) if ones else row)
-        tables_judged.append(tuple(rows_of))
-    return tables_judged
+    return [
+        tuple(replace(row, differences=tuple(next(decided) for _ in row.differences)) for row in listed)
+        for _, listed in tables
+    ]
 
 
 def decide(differences: Sequence[tuple[Metric, Difference]]) -> list[Difference]:

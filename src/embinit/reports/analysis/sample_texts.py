@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,19 @@ def texts_in(folder: Path) -> Texts:
     return texts
 
 
-def data_notes(specs: Iterable[Spec], folder: Path) -> list[str]:
-    """Return the notes on a user's own data: its splits and their sizes. Known data sets have theirs in `prepare`."""
-    tasks = [prepared_with(data, folder) for data in dict.fromkeys(spec.task.data for spec in specs)]
-    own = [task for task in tasks if task is not None and task.manifest["name"] == "files"]
-    return [f"{task.path.name}: {note}" for task in own for note in task.manifest["notes"]]
+def data_notes(names: Mapping[str, str], folder: Path) -> list[str]:
+    """Return the notes on a user's own data: its splits and their sizes. Known data sets have theirs in `prepare`.
+
+    Parameters
+    ----------
+    names
+        The names of tasks by the fingerprints of their data.
+    folder
+        The folder of prepared tasks.
+    """
+    tasks = [(name, prepared_with(data, folder)) for data, name in names.items()]
+    own = [(name, task) for name, task in tasks if task is not None and task.manifest["name"] == "files"]
+    return [f"{name}: {note}" for name, task in own for note in task.manifest["notes"]]
 
 
 def _known(prepared: Prepared, split: str) -> SplitTexts:

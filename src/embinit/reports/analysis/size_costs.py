@@ -128,6 +128,6 @@ def size_table(part: Part) -> Table | None:
         )
         for cost in costs
     )
-    caption = f"What size costs, {span}: paired by seed; the 95 % intervals have one σ, that within all these lines"
+    caption = f"What size costs, {span}: paired by seed; 95 % intervals by one σ, pooled over these lines"
     alone = len({cost.series for cost in costs}) == len(costs)
     return Table(caption, ("", span, f"against {costs[0].line if alone else _apart(part, costs[0])}"), rows)

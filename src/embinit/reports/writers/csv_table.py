@@ -62,7 +62,7 @@ def spreadsheet(summary: Summary) -> str:
     writer.writerow(COLUMNS)
     for part in summary.parts:
         for row in part.rows:
-            for difference in (row.difference, *row.also):
+            for difference in row.differences or (None,):
                 writer.writerow([_plain(value) for value in _line(summary, part, row, difference)])
     return out.getvalue()
 

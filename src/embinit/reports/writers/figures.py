@@ -195,7 +195,7 @@ def lengths_figure(part: Part, path: Path, colors: Mapping[str, int]) -> None:
 
     bases = " or ".join(dict.fromkeys(line.base for scores in tables for line in scores.lines if line.base))
     panels = [(scores.metric.split if len(tables) > 1 else "", drawing(scores)) for scores in tables]
-    axes = (f"sentences of so many tokens, up to the next number\n{_BARS}", f"{part.metric.label} against {bases}")
+    axes = (f"tokens in a sentence, from this number to the next\n{_BARS}", f"{part.metric.label} against {bases}")
     _write(path, part.name, panels, axes)
 
 

@@ -60,7 +60,10 @@ def caption(part: Part) -> str:
 def against_header(part: Part) -> tuple[str, ...]:
     """Return the header of a block's differences: `against xavier`; several baselines have a column of their own."""
     differences = [difference for row in part.rows for difference in row.differences]
-    if any(row.also for row in part.rows) or len({difference.baseline for difference in differences}) > 1:
+    if (
+        any(len(row.differences) > 1 for row in part.rows)
+        or len({difference.baseline for difference in differences}) > 1
+    ):
         return ("against", "difference")
     return (f"against {differences[0].baseline}",) if differences else ()
 
@@ -98,7 +101,7 @@ def block_table(part: Part) -> Table:
         if LOSS.label in header:
             cells.append(TableCell(mean(statistic(list(row.losses.values())), LOSS)))
         lines.append(tuple(cells))
-        for difference in row.also:
+        for difference in row.differences[1:]:
             further = _difference(row, difference, metric, len(compared))
             lines.append((*[TableCell("")] * 3, *further, *[TableCell("")] * (len(header) - 3 - len(further))))
     return Table(caption(part), tuple(header), tuple(lines))

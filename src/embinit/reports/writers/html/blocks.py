@@ -71,7 +71,7 @@ def scores(part: Part, summary: Summary) -> Html:
             after = [element("td", colspan=3)] if printed else []
             body += [
                 element("tr", element("td", colspan=4), *_against(row, more, metric, forest, True), *after)
-                for more in row.also
+                for more in row.differences[1:]
             ]
     table = element(
         "table",
@@ -190,15 +190,15 @@ def _charts(part: Part, place: int) -> list[Html]:
                 "sweep",
                 place,
                 f"{part.metric.label} against {part.sweep.name}",
-                "Points are means, bars 95 % intervals by the σ within all points.",
+                "Points are means. Bars are 95 % intervals by one σ, pooled over all points.",
             )
         )
     if any(part.curves.values()) and part.sweep is None:
         about = "Mean over seeds, with a band of one σ to each side. Point at the chart, or use the arrow keys."
         figures.append(_figure("curves", place, "Training, epoch by epoch", about))
     if any(shape.counts for shape in part.shapes) and part.sweep is None:
-        about = "Every matrix on its own axis; σ and range tell how different these are."
-        figures.append(_figure("shapes", place, "The numbers that training starts from", about))
+        about = "Each matrix has its own axis. σ and range show how much they differ."
+        figures.append(_figure("shapes", place, "The matrices before training", about))
     return figures
 
 
@@ -235,7 +235,7 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     tests, matrices, more = tables.tests(part), tables.shapes(part), tables.others(part)
     epochs = tables.epoch_choices(part)
     if part.examples:
-        title = "The same sentences, as each model puts them"
+        title = "The same sentences, decoded by each model"
         shown = _examples(part)
         sections.append(element("section", element("h3", title), *shown) if alone else _details(title, *shown))
     if tests is not None:

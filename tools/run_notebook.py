@@ -1,0 +1,69 @@
+"""Run the cells of a notebook in a plain Python and store what they show: `python tools/run_notebook.py NOTEBOOK.ipynb`.
+
+A cell shows what it prints, and the value of its last line. The cells run in an empty folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def run_cells(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Return a notebook whose code cells hold what they show now; an error in a cell is raised."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    cells, count = [], 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            count += 1
+            outputs = _run("".join(cell["source"]), f"<cell {count}>", names)
+            cell = {**cell, "execution_count": count, "outputs": outputs}
+        cells.append(cell)
+    return {**notebook, "cells": cells}
+
+
+def _run(source: str, place: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+    statements = ast.parse(source, place).body
+    last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
+    printed, value = io.StringIO(), None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(ast.Module(statements, []), place, "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), place, "eval"), names)
+    outputs: list[dict[str, Any]] = []
+    if printed.getvalue():
+        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
+    if value is not None:
+        shown = {"text/plain": _lines(repr(value))}
+        if hasattr(value, "_repr_html_"):
+            shown["text/html"] = _lines(value._repr_html_())
+        outputs.append({"output_type": "display_data", "data": shown, "metadata": {}})
+    return outputs
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def main(path: Path) -> None:
+    """Run a notebook's file in an empty folder and write its outputs into it."""
+    notebook = json.loads(path.read_text("utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path.cwd()
+        os.chdir(folder)
+        try:
+            done = run_cells(notebook)
+        finally:
+            os.chdir(here)
+    path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
