@@ -1,4 +1,4 @@
-"""What the commands on experiments share: their options, and the way from files to resolved runs."""
+"""Options of the commands on experiments, and functions that turn files into resolved runs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Files = Annotated[
 
 
 def _folder(value: Path) -> Path:
-    """Return the folder of runs, there or not; an error where it is a file."""
+    """Return the folder of runs, which need not exist; an error if it is a file."""
     if value.exists() and not value.is_dir():
         raise EmbinitError(f"--runs {value} is a file, not a folder")
     return value
 
 
 def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value: Path) -> Path:
-    """Return the folder of runs; one that was asked for by name must be there."""
+    """Return the folder of runs; a folder that the user named must exist."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name != "DEFAULT" and not value.exists():
         raise EmbinitError(f"--runs {value}: there is no such folder")
@@ -40,10 +40,10 @@ def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value:
 
 
 _RUNS: dict[str, Any] = {
-    "metavar": "DIR", "rich_help_panel": _PLACES, "help": "Where finished runs lie, a folder each."
+    "metavar": "DIR", "rich_help_panel": _PLACES, "help": "The folder of finished runs."
 }  # fmt: skip
 Runs = Annotated[Path, typer.Option("--runs", callback=_folder, **_RUNS)]
-#: of a command that makes none
+#: The option of commands that train nothing.
 MadeRuns = Annotated[Path, typer.Option("--runs", callback=_folder_there, **_RUNS)]
 Work = Annotated[
     Path | None,
@@ -51,7 +51,7 @@ Work = Annotated[
         "--work",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="Where prepared data and aligned rows are kept; by default .work in the folder of runs.",
+        help="The folder of prepared data and aligned rows; by default .work in the folder of runs.",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ Data = Annotated[
         "--data",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="Where data sets lie, a folder each by its name; by default EMBINIT_DATA.",
+        help="The folder of data sets, each in a folder of its name; by default EMBINIT_DATA.",
         show_default=False,
     ),
 ]
@@ -71,14 +71,14 @@ Vectors = Annotated[
         "--vectors",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="Where vectors and tokenizers lie; by default EMBINIT_VECTORS.",
+        help="The folder of vectors and tokenizers; by default EMBINIT_VECTORS.",
         show_default=False,
     ),
 ]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")]
 Members = Annotated[
     int | None,
-    typer.Option("--members", min=1, metavar="N", help="Train at most so many side by side; by default what fits."),
+    typer.Option("--members", min=1, metavar="N", help="Train at most N runs side by side; by default as many as fit."),
 ]
 Workers = Annotated[
     int | None,
@@ -86,7 +86,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="Processes that share the work; by default one a core without a GPU, and one with it.",
+        help="The number of processes; by default one for each core, or one with a GPU.",
         show_default=False,
     ),
 ]
@@ -99,7 +99,7 @@ RUNS = Path("runs")
 
 
 def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | None) -> Places:
-    """Return where everything lies; a folder of data or vectors that was asked for by name must be there."""
+    """Return the folders of data, vectors and work; a folder that the user named must exist."""
     from embinit.experiments.inputs.locations import places
 
     for name, folder in (("data", data), ("vectors", vectors)):
@@ -109,9 +109,9 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
 
 
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
-    """Return the experiments of files, checked; of their blocks only those whose name has one of the texts in it.
+    """Return the experiments of files, checked, with the blocks whose name contains one of the texts.
 
-    What trains nothing is quick and its measures are one file: its blocks stay together.
+    An experiment that trains nothing keeps all blocks, because its measurements are one file.
     """
     from dataclasses import replace
 

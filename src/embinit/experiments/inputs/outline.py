@@ -30,14 +30,14 @@ def outline(draft: Draft, where: Places) -> Experiment:
 
 
 def unresolved(draft: Draft, run: DraftRun) -> Planned:
-    """Return a run as far as the file alone tells."""
+    """Return a run with the settings that the file alone tells."""
     dims = [stated_dim(draft, side.source) for _, side in run.sides]
     dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
     return Planned(run.spec(task_of(draft.tasks[run.task], label=run.task), {}, dim), run.axes)
 
 
 def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
-    """Return a block with its runs, and what its sources are."""
+    """Return a block with its runs and the descriptions of its sources."""
     sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
     return Block(
         block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep, block.candidate,

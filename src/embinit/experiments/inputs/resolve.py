@@ -27,7 +27,7 @@ class Resolved:
     experiments: list[Experiment] = field(default_factory=list)
     #: fingerprint of the data -> the prepared task
     tasks: dict[str, Ready] = field(default_factory=dict)
-    #: fingerprint of rows -> where they are
+    #: fingerprint of rows -> their file
     rows: dict[str, Found] = field(default_factory=dict)
     #: experiment and block -> why its files, which exist, cannot be used
     damaged: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Resolved:
 
 
 def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: None) -> Resolved:
-    """Return the experiments with every fingerprint filled in; a block that cannot be run here has the reason.
+    """Return the experiments with every fingerprint filled in; a block that cannot run here states the reason.
 
     With `where.read_only`, nothing is prepared: a run whose data or rows are not prepared has a spec without fingerprints.
     Problems that show only now (heads that do not divide a source's dimension) are reported all at once.

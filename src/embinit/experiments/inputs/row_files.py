@@ -12,12 +12,12 @@ from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.types import KINDS, Aligned, Flags, Kind, Matrix, Origin, Vocabulary, as_matrix
 
-#: Values that one byte tells apart, and the rows that are looked at first to see whether there are so few.
+#: The number of values that one byte can hold, and the number of rows that are sampled before all are counted.
 _BYTE, _SAMPLE = 256, 500
 
 
 def write_rows(aligned: Aligned, folder: Path) -> str:
-    """Write the found rows below `sources/`, as small as loses nothing; return their fingerprint."""
+    """Write the found rows below `sources/` in the smallest lossless form; return their fingerprint."""
     from safetensors.numpy import save
 
     print_of = fingerprint(aligned)
@@ -29,7 +29,7 @@ def write_rows(aligned: Aligned, folder: Path) -> str:
 
 
 def _packed(rows: Matrix) -> dict[str, np.ndarray]:
-    """Return rows as float16 where that loses nothing, as one byte a number where there are few (8-bit models), or as is."""
+    """Return rows as float16 if that is lossless, as bytes if there are at most 256 values (8-bit models), or unchanged."""
     with np.errstate(over="ignore"):
         half = rows.astype(np.float16)
     if np.array_equal(half.astype(np.float32), rows):
@@ -75,7 +75,7 @@ def _content(path: Path) -> tuple[Flags, list[Kind], Matrix]:
 
 
 def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
-    """Return aligned rows; an error where they are not those with the expected fingerprint."""
+    """Return aligned rows; an error unless they have the expected fingerprint."""
     found, kinds, rows = _content(path)
     if len(found) != len(vocabulary) or _fingerprint(kinds, found, rows) != expected:
         raise EmbinitError(f"{path} is not what was planned; plan it again")
@@ -85,7 +85,7 @@ def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
 
 
 def fingerprint(aligned: Aligned) -> str:
-    """Return a checksum of the rows, of whose they are and of how they were found."""
+    """Return a checksum of the rows, their tokens' places and the way in which each was found."""
     return _fingerprint(aligned.kinds, aligned.found, aligned.rows)
 
 
@@ -98,7 +98,7 @@ def _fingerprint(kinds: Sequence[Kind], found: Flags, rows: Matrix) -> str:
 
 
 def no_rows(vocabulary: Vocabulary, dim: int) -> Aligned:
-    """Return an alignment that found nothing: what random rows need to know is the vocabulary and the dimension."""
+    """Return an alignment without rows; random rows need only the vocabulary and the dimension."""
     count = len(vocabulary)
     empty: Matrix = np.zeros((count, dim), dtype=np.float32)
     kinds: list[Kind] = ["missing"] * count
