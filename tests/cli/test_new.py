@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from embinit.cli import app
+from embinit.experiments import starter
 from embinit.experiments.definition.reader import read_draft
 from embinit.models.architecture import default_heads
 
@@ -147,3 +148,15 @@ def test_the_report_says_the_command_that_runs_it_again(folder: Path) -> None:
     embinit("new", "my.toml", *CASES["labels"])
     embinit("report", "my.toml", "--vectors", str(folder), "-o", "my.md")
     assert f"embinit run my.toml --vectors {folder}" in (folder / "my.md").read_text("utf-8")
+
+
+def test_the_tokenizer_follows_the_language_and_what_is_installed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ("--source-text", "train.de", "--target-text", "train.en")
+    assert embinit("new", "spacy.toml", *texts)["tokenizer"] == "spacy:de, spacy:en"
+    assert embinit("new", "other.toml", *texts, "--pair", "ab-en")["tokenizer"] == "spacy:xx, spacy:en"
+    monkeypatch.setattr(starter, "find_spec", lambda name: None)
+    assert embinit("new", "plain.toml", *texts)["tokenizer"] == "whitespace"
+    for name in ("spacy", "other", "plain"):
+        assert read_draft(folder / f"{name}.toml").tasks[name].tokenizer

@@ -37,6 +37,8 @@ def test_runs_of_a_quick_look_are_other_runs(folder: Path) -> None:
     quick = embinit(folder, "run", "--epochs", "1", "--workers", "1")["written"]
     assert [epochs(folder, key) for key in quick] == [1] * 4
     assert embinit(folder, "run", "--dry-run")["estimate"]["runs"] == 4
+    (registry,) = (folder / "runs" / ".experiments").glob("*.json")
+    assert json.loads(registry.read_text("utf-8"))["planned"] == []
     state = embinit(folder, "status")
     assert (state["done"], sorted(state["stale"])) == ([], sorted(quick))
     real = embinit(folder, "run", "--workers", "1")["written"]

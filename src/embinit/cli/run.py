@@ -16,10 +16,7 @@ from embinit.cli import options as shared
 from embinit.format import plural
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from embinit.experiments.definition.draft import Draft
-    from embinit.experiments.execution.observer import Watch
     from embinit.experiments.inputs.locations import Places
     from embinit.experiments.inputs.resolve import Resolved
 
@@ -114,11 +111,14 @@ def command(
     from embinit.cli.dry_run import data_notes, print_dry_run
     from embinit.cli.engines import check_engine, run_on_ray
     from embinit.cli.execute import executed, report
-    from embinit.errors import EmbinitError
+    from embinit.errors import EmbinitError, require
+    from embinit.experiments.execution.tensorboard import curves_observer
     from embinit.experiments.plan import specs_of, unfinished, with_epochs, with_first_seeds, write_plan
     from embinit.experiments.runs.store import is_done
 
     check_engine(engine, address, workers, device)
+    if tensorboard is not None:
+        require("tensorboard", "tensorboard", "--tensorboard")
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
     if epochs is not None:
@@ -154,7 +154,7 @@ def command(
     if keep_weights:
         _say_without_weights([runs / spec.key for spec in specs])
     again = f"embinit {shlex.join(sys.argv[1:])}"
-    with _continuable(again), _curves(tensorboard, resolved, runs) as curves:
+    with _continuable(again), curves_observer(tensorboard, resolved.experiments, runs) as curves:
         if engine == "ray":
             summary = run_on_ray(jobs, runs, device, members, workers, address, curves, keep_weights)
         else:
@@ -193,22 +193,6 @@ def _say_without_weights(folders: list[Path]) -> None:
         text = f"{plural(len(lacking), 'run')} finished without weights: remove {lacking[0]}"
         text += " and the others to train them again" if len(lacking) > 1 else " to train it again"
         console(err=True).print(text, markup=False, soft_wrap=True)
-
-
-def _curves(folder: Path | None, resolved: Resolved, runs: Path) -> AbstractContextManager[Watch | None]:
-    """Return an observer that writes curves for TensorBoard, those of finished runs at once; None without a folder."""
-    from contextlib import nullcontext
-
-    from embinit.experiments.execution.tensorboard import Curves, curve_names
-    from embinit.experiments.runs.store import results_of
-
-    if folder is None:
-        return nullcontext()
-    curves = Curves(folder, curve_names(resolved.experiments))
-    for experiment in resolved.experiments:
-        if experiment.kind == "training":
-            curves.finished_runs(results_of(experiment, runs))
-    return curves
 
 
 def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, runs: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +14,7 @@ from embinit.experiments.execution.observer import Watch
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.jobs import Group
 from embinit.experiments.runs.result import Result
+from embinit.experiments.runs.store import results_of
 
 #: TensorBoard draws the curves of one group below each other.
 _GROUPS = {"train loss": "loss/train", "valid loss": "loss/valid", "bleu": "score/bleu", "accuracy": "score/accuracy"}
@@ -72,6 +74,19 @@ class Curves(Watch):
         for name, value in record.items():
             if value is not None:
                 writer.add_scalar(_tag(name), value, epoch)
+
+
+def curves_observer(
+    folder: Path | None, experiments: Iterable[Experiment], runs: Path
+) -> AbstractContextManager[Curves | None]:
+    """Return an observer that writes curves below a folder, those of finished runs at once; without a folder, None."""
+    if folder is None:
+        return nullcontext()
+    trained = [experiment for experiment in experiments if experiment.kind == "training"]
+    curves = Curves(folder, curve_names(trained))
+    for experiment in trained:
+        curves.finished_runs(results_of(experiment, runs))
+    return curves
 
 
 def _tag(name: str) -> str:
