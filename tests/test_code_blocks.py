@@ -33,6 +33,8 @@ PAGES = sorted(
 NOT_RUN = re.compile(r"# not run by the tests: \S+ \S+")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"\s+# .*$|^# .*$")
+#: Variables that a command is given: `NAME=value command`.
+_ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S+ )+")
 #: Languages of blocks that hold nothing to run: drawings, printed text, other programs' files.
 _PLAIN = ("", "text", "json", "csv", "html", "diff")
 _KNOWN = ("bash", "console", "python", "toml", *_PLAIN)
@@ -83,7 +85,8 @@ def commands_of(block: CodeBlock) -> list[list[str]]:
     if block.language == "console":
         lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     bare = [_COMMENT.sub("", line).strip() for line in lines]
-    return [shlex.split(command) for line in bare if line for command in line.split(" && ")]
+    plain = [_ASSIGNMENTS.sub("", command) for line in bare if line for command in line.split(" && ")]
+    return [shlex.split(command) for command in plain]
 
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -104,6 +107,14 @@ def test_blocks_name_their_language(block: CodeBlock) -> None:
     assert block.language in _KNOWN
     if block.language == "":
         assert not re.search(r"^(\$ )?(embinit|pip|python) ", block.text, re.MULTILINE), "this is a shell block"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_opens_with_code(page: Path) -> None:
+    first = next(blocks_of(page))
+    opening = page.read_text("utf-8").splitlines()[: first.line]
+    assert first.language in ("bash", "python")
+    assert not [line for line in opening if line.startswith("## ")]
 
 
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)

@@ -37,6 +37,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in headings(there), f"{page.name} names #{anchor} of {there.name}"
 
 
+def test_the_readme_is_short_and_shows_its_figure() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) < 120
+    assert re.findall(r"!\[[^\]]+\]\((\S+)\)", text) == ["results/figures/scale-1-sweep.svg"]
+
+
 def test_there_are_links_to_follow() -> None:
     assert sum(len(_LINK.findall(page.read_text("utf-8"))) for page in PAGES) > 50
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embinit import types
 from embinit.files import read_toml, read_whole, replacing, replacing_folder
 from embinit.positions import SINUSOIDAL_RMS, sinusoidal
 from embinit.seeds import stream
@@ -186,3 +187,14 @@ def test_a_file_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path
     for path in (tmp_path / "absent", tmp_path, Path("a\0b")):
         with refused("cannot read", repr(str(path))[1:-1]):
             read_whole(path, 1 << 20)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (700, 50), (513, 300), (20_000, 7)])
+@pytest.mark.parametrize("summed", [128, 1000, 1 << 20])
+def test_the_standard_deviation_is_numpys_to_the_last_bit(
+    shape: tuple[int, int], summed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(types, "_SUMMED", summed)
+    matrix = stream(0, "any").normal(0.1, 3, shape).astype(np.float32)
+    assert types.standard_deviation(matrix) == float(matrix.std(dtype=np.float64))
+    assert types.standard_deviation(matrix[:, ::2]) == float(np.ravel(matrix[:, ::2]).std(dtype=np.float64))

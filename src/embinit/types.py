@@ -18,6 +18,8 @@ from embinit.format import listed, number, percent, plural
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
+#: Numbers that are squared at once.
+_SUMMED = 1 << 20
 TaskKind = Literal["translation", "classification", "language_model", "masked_language_model"]
 #: Tasks that read running text, in blocks of one length.
 TEXT_TASKS: tuple[TaskKind, ...] = ("language_model", "masked_language_model")
@@ -54,6 +56,23 @@ def check_matrix(values: object) -> Matrix:
 def finite_rows(matrix: Matrix) -> Flags:
     """Return a flag for each row: whether all of its numbers are finite."""
     return np.asarray(np.isfinite(matrix).all(axis=1))
+
+
+def standard_deviation(matrix: Matrix) -> float:
+    """Return the σ of all numbers: that of `matrix.std(dtype=np.float64)` to the last bit, without a float64 copy of it."""
+    values = np.ravel(matrix)
+    mean = np.add.reduce(matrix, axis=None, dtype=np.float64) / matrix.size
+
+    def squares(start: int, size: int) -> float:
+        if size <= _SUMMED:
+            differences = values[start : start + size] - mean
+            differences *= differences
+            return float(np.add.reduce(differences))
+        half = size // 2  # numpy's pairwise sum halves like this
+        half -= half % 8
+        return squares(start, half) + squares(start + half, size - half)
+
+    return math.sqrt(squares(0, matrix.size) / matrix.size)
 
 
 def _harms(warnings: Sequence[str]) -> list[tuple[str, str]]:

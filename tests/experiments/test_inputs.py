@@ -293,5 +293,7 @@ def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("w1 w2 w3\n" * 50)
     assert keys(resolved(written(tmp_path, head=head), where))[2:] != before[2:]
     (tmp_path / "own.txt").unlink()
-    missing = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0].missing
-    assert missing.startswith("needs own.txt: searched ")
+    block = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0]
+    assert block.missing.startswith("needs own.txt")
+    assert str(tmp_path / "own.txt") in block.searched
+    assert str(tmp_path) not in block.missing

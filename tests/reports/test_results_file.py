@@ -201,3 +201,10 @@ def test_markdown_of_a_small_file_is_that_of_the_runs(tmp_path: Path) -> None:
     asked, found = made.experiment(block), made.results(block)
     write_compact(asked, found, tmp_path / "x.json")
     assert markdown(read_compact(tmp_path / "x.json").summary()) == markdown(summarize(asked, found, shown={}))
+
+
+def test_a_file_names_no_folder_of_the_machine(tmp_path: Path) -> None:
+    block = replace(made.block(), missing="needs x.txt", searched=f"searched {tmp_path / 'x.txt'}")
+    write_compact(made.experiment(block), {}, tmp_path / "x.json")
+    assert "needs x.txt" in (tmp_path / "x.json").read_text("utf-8")
+    assert str(tmp_path) not in (tmp_path / "x.json").read_text("utf-8")

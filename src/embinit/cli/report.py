@@ -1,4 +1,4 @@
-"""`embinit report`: what came out of an experiment, as a page, tables, or data."""
+"""`embinit report`: the results of an experiment as a page, tables, or data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from embinit.cli import inputs as planning
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from embinit.reports.model import Summary, Table
+    from embinit.reports.model import Summary
 
 #: Writes the file of results of a report.
 Writer: TypeAlias = Callable[[Path], None]
@@ -34,19 +32,6 @@ _ENDINGS = {
 _PICTURES = ("svg", "png")
 #: Endings of tables of scores.
 _TABLES = (".csv", ".tsv")
-#: Columns that a narrow terminal does without, first to go first.
-_SPARE = (
-    "95 %",
-    "p (Holm)",
-    "within noise",
-    "paper: mean",
-    "paper: range",
-    "mean",
-    "rows × dim",
-    "types found",
-    "min",
-    "max",
-)
 
 
 def command(
@@ -95,6 +80,7 @@ def command(
     embinit report scores.csv --baseline xavier
     """
     from embinit.cli.console import console, print_json, working
+    from embinit.cli.report_tables import print_report
 
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
@@ -111,7 +97,7 @@ def command(
         print_json(summary.as_json())
         return
     screen = console()
-    _print(summary, screen)
+    print_report(summary, screen)
     for path in written:
         screen.print(f"written: {path}", markup=False, soft_wrap=True)
 
@@ -283,47 +269,3 @@ def _text(summary: Summary, form: str) -> str:
     import json
 
     return json.dumps(summary.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _fitting(content: Table, width: int) -> list[int]:
-    """Return the places of the columns that fit side by side; the least telling are left to the files."""
-    widths = [
-        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
-    ]
-    shown = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
-    for place in [*spare, *reversed(shown[2:])]:
-        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
-            shown.remove(place)
-    return shown
-
-
-def _print(summary: Summary, screen: Console) -> None:
-    from rich.text import Text
-
-    from embinit.cli.console import table
-    from embinit.reports.writers import tables
-
-    screen.print(Text(summary.title, style="bold"))
-    for part in summary.parts:
-        screen.print()
-        if part.missing:
-            screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
-            continue
-        content = tables.block_table(part)
-        shown = _fitting(content, screen.width)
-        printed = table(*(content.header[place] for place in shown))
-        for row in content.rows:
-            cells = [row[place] for place in shown]
-            if any(map(str, cells)):  # a further baseline's line has nothing where the differences did not fit
-                printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
-        screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
-        screen.print(printed)
-        for name, about in part.sources:
-            screen.print(Text(f"{name}: {about}", style="dim"))
-        if part.answer != summary.answer:
-            screen.print(Text(str(part.answer)))
-    screen.print()
-    screen.print(Text(str(summary.answer), style="bold"))
-    for caveat in summary.caveats:
-        screen.print(Text(caveat, style="dim"))

@@ -229,7 +229,7 @@ def _say_missing(resolved: Resolved) -> None:
     for experiment in resolved.experiments:
         for block in experiment.blocks:
             if block.missing:
-                text = f"not run: {experiment.name}: {block.name}: {block.missing}"
+                text = f"not run: {experiment.name}: {block.name}: {block.explained}"
                 console(err=True).print(text, markup=False, soft_wrap=True)
 
 

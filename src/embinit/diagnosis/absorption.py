@@ -9,7 +9,7 @@ import numpy as np
 from embinit.diagnosis.rounding import FORMATS, position_loss
 from embinit.positions import sinusoidal
 from embinit.seeds import stream
-from embinit.types import Host, Matrix, NumberFormat, finite_rows
+from embinit.types import Host, Matrix, NumberFormat, finite_rows, standard_deviation
 
 #: The length of a usual sentence. A model rarely meets later positions of its table, which has 5,000 (PAPER.md 6).
 LENGTH = 20
@@ -48,7 +48,8 @@ def absorption(rows: Matrix, host: Host, seed: int = 0) -> Absorption | None:
         return None
     factor = host.multiplier(rows.shape[1])
     table = position_table(host, rows.shape[1], seed=seed)
-    usable = rows[finite_rows(rows)]
+    finite = finite_rows(rows)
+    usable = rows if finite.all() else rows[finite]
     sample = usable[stream(seed, "absorption sample").permutation(len(usable))[:_CANDIDATES]]
     places = stream(seed, "absorption positions").integers(0, len(table), len(sample))
     losses = {
@@ -57,7 +58,7 @@ def absorption(rows: Matrix, host: Host, seed: int = 0) -> Absorption | None:
     }
     with np.errstate(over="ignore", invalid="ignore"):  # of rows at the edge of float32, which recipes refuse
         return Absorption(
-            ratio=float(usable.std(dtype=np.float64)) * factor / host.position_rms,
+            ratio=standard_deviation(usable) * factor / host.position_rms,
             position_readout=_readout_accuracy(sample * np.float32(factor), table, seed),
             neighbours_kept=_neighbours_kept(sample * np.float32(factor), table[places]),
             rounding_loss=losses,

@@ -22,7 +22,7 @@ from embinit.positions import sinusoidal
 from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.seeds import stream
-from embinit.types import Aligned, Host, Matrix, check_aligned, task_kind, xavier_std
+from embinit.types import Aligned, Host, Matrix, check_aligned, standard_deviation, task_kind, xavier_std
 
 #: Length of the position table in Table 6 (PAPER.md 2).
 _TABLE_LENGTH = 5_000
@@ -160,7 +160,7 @@ def diagnose(
     matrix = recipe(aligned, stream(seed, "matrix"), host)
     measured = aligned.found if recipe.uses_source else np.ones(len(matrix), dtype=bool)
     rows = matrix if measured.all() else np.ascontiguousarray(matrix[measured])
-    if not rows.size or float(rows.std(dtype=np.float64)) == 0:
+    if not rows.size or standard_deviation(rows) == 0:
         raise EmbinitError(f"{aligned.origin.source}: all numbers are equal, so these are not vectors")
     missing = distribution(matrix[~measured]) if not measured.all() else None
     basis = Basis(

@@ -46,6 +46,13 @@ class Block:
     candidate: Axes = ()
     #: the name of the block in which the best start of this block is judged on other seeds; empty: none
     chooses_for: str = ""
+    #: where a missing file was searched, and the nearest name; kept in no file, because it names folders of this machine
+    searched: str = ""
+
+    @property
+    def explained(self) -> str:
+        """Return why the block cannot run here, with the places that were searched."""
+        return f"{self.missing}: {self.searched}" if self.searched else self.missing
 
 
 #: As a baseline's recipe: each table row's own recipe, in the pinned setting.

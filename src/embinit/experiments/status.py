@@ -111,7 +111,7 @@ def _lines(name: str, block: Block, done: dict[str, Path], state: State) -> list
             tuple(done[spec.key].name for spec in specs if spec.key in done),
             tuple(spec.key for spec in specs if spec.key in state.running),
             tuple(spec.key for spec in specs if spec.key in state.failed),
-            block.missing,
+            block.explained,
         )
         for axes, specs in grouped.items()
     ]

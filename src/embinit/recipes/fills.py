@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from embinit.text.markers import scheme_of, strip_marker
-from embinit.types import Flags, Matrix, Vocabulary, as_matrix, xavier_std
+from embinit.types import Flags, Matrix, Vocabulary, as_matrix, standard_deviation, xavier_std
 
 #: (found rows after all steps, vocabulary, flags of found tokens, generator) -> rows of the missing tokens
 Fill = Callable[[Matrix, Vocabulary, Flags, np.random.Generator], Matrix]
@@ -24,7 +24,7 @@ def _fill(function: Fill) -> Fill:
 @_fill
 def target(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Generator) -> Matrix:
     """Uniform with the mean and σ of the found rows after all steps."""
-    bound = 3**0.5 * float(rows.std(dtype=np.float64))
+    bound = 3**0.5 * standard_deviation(rows)
     mean = float(rows.mean(dtype=np.float64))
     return as_matrix(mean + rng.uniform(-bound, bound, _shape(rows, found)))
 

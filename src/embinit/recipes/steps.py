@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from embinit.errors import EmbinitError, closest
-from embinit.types import Aligned, Host, Matrix, as_matrix, xavier_std
+from embinit.types import Aligned, Host, Matrix, as_matrix, standard_deviation, xavier_std
 
 ShuffledAxes = Literal["rows", "columns", "rows+columns", "elements"]
 Moments = Literal["global", "dimension"]
@@ -187,7 +187,7 @@ def scale(
     assert std is not None
     if not std > 0:
         raise EmbinitError(f"scale to σ = {std}: the value must be positive")
-    current = float(rows.std(dtype=np.float64))
+    current = standard_deviation(rows)
     if current == 0:
         raise EmbinitError("scale: all numbers are equal, so their σ is 0")
     return as_matrix(rows * (std / current))
@@ -291,7 +291,7 @@ def noise(rows: Matrix, context: Context, ratio: float = 0.1) -> Matrix:
     """Add normal noise with σ = `ratio` times the σ of the rows."""
     if ratio < 0:
         raise EmbinitError(f"noise ratio={ratio}: the value must not be negative")
-    std = ratio * float(rows.std(dtype=np.float64))
+    std = ratio * standard_deviation(rows)
     return as_matrix(rows + std * context.rng.standard_normal(rows.shape))
 
 

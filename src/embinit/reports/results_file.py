@@ -90,9 +90,12 @@ def _content(experiment: Experiment, results: Results, file: str) -> dict[str, A
 
 
 def _head(block: Block, experiment: Experiment) -> dict[str, Any]:
-    """Return the fields of a block except its runs; `chooses_for` only if the names do not imply it, as in old files."""
+    """Return the fields of a block except its runs and the folders of this machine.
+
+    `chooses_for` is written only if the names of the blocks do not imply it, as in old files.
+    """
     implied = implied_target(block.name, [other.name for other in experiment.blocks])
-    left_out = {"runs", *(["chooses_for"] if block.chooses_for == implied else [])}
+    left_out = {"runs", "searched", *(["chooses_for"] if block.chooses_for == implied else [])}
     return {key: value for key, value in asdict(block).items() if key not in left_out}
 
 

@@ -59,13 +59,11 @@ def summarize(
     asked = experiment
     experiment = replace(asked, blocks=tuple(with_scored_split(block, results) for block in asked.blocks))
     scores = [(metrics or {}).get(block.name) or metric_of(block.score, block.split) for block in experiment.blocks]
-    tables_of_rows = [
-        rows(block, results, experiment.baselines, metric)
-        for block, metric in zip(experiment.blocks, scores, strict=True)
-    ]
     tables = _judged(
-        [bool(block.chooses_for) for block in experiment.blocks], list(zip(scores, tables_of_rows, strict=True))
-    )
+        [bool(block.chooses_for) for block in experiment.blocks],
+        [(metric, rows(block, results, experiment.baselines, metric))
+         for block, metric in zip(experiment.blocks, scores, strict=True)],
+    )  # fmt: skip
     parts = tuple(
         _part(experiment, block, metric, table, results, texts, shown)
         for block, metric, table in zip(experiment.blocks, scores, tables, strict=True)

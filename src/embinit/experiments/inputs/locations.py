@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from embinit.corpora.tasks import data_folder
 from embinit.corpora.user_files import named_paths
@@ -100,73 +101,85 @@ def _names(path: str, where: Places, beside: Path) -> list[str]:
     return [path] if whole else [str(name) for name in named_paths(path)]
 
 
-def missing_of(draft: Draft, block: DraftBlock, where: Places) -> str:
-    """Return why a block cannot run here, as far as names tell; an empty text if it can."""
+class Lack(NamedTuple):
+    """An input that is not here, and where it was searched. Files keep the first part only: the second names folders."""
+
+    needs: str
+    searched: str = ""
+
+
+def missing_of(draft: Draft, block: DraftBlock, where: Places) -> Lack | None:
+    """Return the inputs that a block lacks here, as far as names tell; None if it can run."""
     beside = draft.file.parent
     tasks = [draft.tasks[name] for name in dict.fromkeys(run.task for run in block.runs)]
-    reasons = [_task_missing(task, where, beside) for task in tasks]
-    reasons += [_source_missing(draft.sources[name], where, beside) for name in block.source_names()]
-    if not any(reasons):  # a tokenizer mostly comes with its source, whose message says more
-        reasons = [_tokenizer_missing(task.tokenizer, where, beside) for task in tasks]
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    lacks = [_task_missing(task, where, beside) for task in tasks]
+    lacks += [_source_missing(draft.sources[name], where, beside) for name in block.source_names()]
+    if not any(lacks):  # a tokenizer mostly comes with its source, whose message says more
+        lacks = [_tokenizer_missing(task.tokenizer, where, beside) for task in tasks]
+    found = list(dict.fromkeys(lack for lack in lacks if lack is not None))
+    if not found:
+        return None
+    return Lack("; ".join(lack.needs for lack in found), "; ".join(lack.searched for lack in found if lack.searched))
 
 
-def _task_missing(task: TaskSettings, where: Places, beside: Path) -> str:
+def _task_missing(task: TaskSettings, where: Places, beside: Path) -> Lack | None:
     if task.name in _GENERATED:
-        return ""
+        return None
     others = [TaskSettings(also.partition(":")[0]) for also in task.also]
-    return next((reason for one in (task, *others) if (reason := _data_missing(one, where, beside))), "")
+    return next((lack for one in (task, *others) if (lack := _data_missing(one, where, beside))), None)
 
 
-def _data_missing(task: TaskSettings, where: Places, beside: Path) -> str:
+def _data_missing(task: TaskSettings, where: Places, beside: Path) -> Lack | None:
     if task.path == "hub":
-        return ""
+        return None
     found = data_at(task, where, beside)
     name = task.official or f"the data set {task.name}"
     if not found and task.path is not None:
         folders = data_folders(where, beside)
         lost = next(name for name in _names(task.path, where, beside) if find(name, folders) is None)
         official = f" ({task.official})" if task.official else ""
-        return f"needs {lost}{official}: {not_found(lost, folders)}{_hint(where.data, 'data')}"
+        return Lack(f"needs {lost}{official}", f"{not_found(lost, folders)}{_hint(where.data, 'data')}")
     if not found and where.data is None:
-        return f"needs {name}; say where data sets lie with --data or EMBINIT_DATA"
+        return Lack(f"needs {name}; say where data sets lie with --data or EMBINIT_DATA")
     if not found and where.data is not None:
-        return f"needs {name} in {data_folder(where.data, task.name).name}/ below the folder of data"
+        return Lack(f"needs {name} in {data_folder(where.data, task.name).name}/ below the folder of data")
     folder = found[0]
     patterns = (task.needs, f"{task.needs}.*") if task.needs is not None else ()
     if patterns and not any(path for pattern in patterns for path in folder.glob(pattern)):
-        return f"needs {name}: {task.needs} in {folder.name}/ below the folder of data"
-    return ""
+        return Lack(f"needs {name}: {task.needs} in {folder.name}/ below the folder of data")
+    return None
 
 
-def _source_missing(source: SourceSettings, where: Places, beside: Path) -> str:
+def _source_missing(source: SourceSettings, where: Places, beside: Path) -> Lack | None:
     if source.glove is not None:
-        reasons = [_text_missing(text, where, beside) for text in source.glove.texts]
-        return next((f"{reason}, to train {source.name} on" for reason in reasons if reason), "")
+        lacks = [_text_missing(text, where, beside) for text in source.glove.texts]
+        lack = next((lack for lack in lacks if lack is not None), None)
+        return None if lack is None else Lack(f"{lack.needs}, to train {source.name} on", lack.searched)
     if source.path is None or vectors_at(source.path, where, beside) is not None:
-        return ""
+        return None
+    hint = _hint(where.vectors, "vectors")
     if source.official:
-        return f"needs {source.official}{_hint(where.vectors, 'vectors')}"
+        return Lack(f"needs {source.official}{hint}")
     name = source.path.partition("::")[0]
     if is_name(name):
-        return f"needs {name}; run `embinit fetch {name}`"
-    return f"needs {name}: {not_found(name, _vector_folders(where, beside))}{_hint(where.vectors, 'vectors')}"
+        return Lack(f"needs {name}; run `embinit fetch {name}`")
+    return Lack(f"needs {name}", f"{not_found(name, _vector_folders(where, beside))}{hint}")
 
 
-def _text_missing(text: str, where: Places, beside: Path) -> str:
-    """Return why vectors cannot learn from a text: `captions:de`, `DATA SET:LANGUAGE`, or a file of the user's."""
+def _text_missing(text: str, where: Places, beside: Path) -> Lack | None:
+    """Return the text that vectors cannot learn from: `captions:de`, `DATA SET:LANGUAGE`, or a file of the user's."""
     name, colon, _ = text.partition(":")
     if not colon:
         return _data_missing(TaskSettings("files", path=text), where, beside)
-    return "" if name in _GENERATED else _data_missing(TaskSettings(name), where, beside)
+    return None if name in _GENERATED else _data_missing(TaskSettings(name), where, beside)
 
 
-def _tokenizer_missing(spec: str, where: Places, beside: Path) -> str:
+def _tokenizer_missing(spec: str, where: Places, beside: Path) -> Lack | None:
     for name in (name.strip() for name in spec.split(",")):
         if tokenizers_at(name, where, beside) is None:
             searched = not_found(name, _vector_folders(where, beside))
-            return f"needs the tokenizer {name}: {searched}{_hint(where.vectors, 'vectors')}"
-    return ""
+            return Lack(f"needs the tokenizer {name}", f"{searched}{_hint(where.vectors, 'vectors')}")
+    return None
 
 
 def _hint(folder: Path | None, name: str) -> str:

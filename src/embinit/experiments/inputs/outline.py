@@ -9,7 +9,7 @@ from embinit.experiments.definition.draft import Draft, DraftBlock, DraftRun, ta
 from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.definition.settings import SourceSettings
 from embinit.experiments.experiment import Block, Experiment, Planned
-from embinit.experiments.inputs.locations import Places, missing_of, places
+from embinit.experiments.inputs.locations import Lack, Places, missing_of, places
 
 
 def read_experiment(path: Path, where: Places | None = None) -> Experiment:
@@ -24,8 +24,8 @@ def outline(draft: Draft, where: Places) -> Experiment:
     """Return the experiment of a checked file, its specs without fingerprints."""
     blocks = []
     for block in draft.blocks:
-        missing = missing_of(draft, block, where)
-        blocks.append(described(draft, block, tuple(unresolved(draft, run) for run in block.runs), missing))
+        lack = missing_of(draft, block, where) or Lack("")
+        blocks.append(described(draft, block, tuple(unresolved(draft, run) for run in block.runs), *lack))
     return experiment_of(draft, tuple(blocks))
 
 
@@ -36,12 +36,12 @@ def unresolved(draft: Draft, run: DraftRun) -> Planned:
     return Planned(run.spec(task_of(draft.tasks[run.task], label=run.task), {}, dim), run.axes)
 
 
-def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str) -> Block:
+def described(draft: Draft, block: DraftBlock, runs: tuple[Planned, ...], missing: str, searched: str) -> Block:
     """Return a block with its runs and the descriptions of its sources."""
     sources = tuple((name, _source_text(draft.sources[name])) for name in block.source_names())
     return Block(
         block.name, runs, block.score, block.split, block.paper, sources, missing, block.sweep, block.candidate,
-        block.chooses_for,
+        block.chooses_for, searched,
     )  # fmt: skip
 
 

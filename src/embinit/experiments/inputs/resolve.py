@@ -67,7 +67,8 @@ class _Resolver:
 
     def block(self, block: DraftBlock) -> Block:
         """Return a block with every fingerprint filled in, or with the reason why it cannot run here."""
-        missing = missing_of(self._draft, block, self._where)
+        lack = missing_of(self._draft, block, self._where)
+        missing = lack.needs if lack else ""
         runs: list[Planned] = []
         if not missing:
             try:
@@ -79,7 +80,7 @@ class _Resolver:
                 self._resolved.damaged[self._draft.name, block.name] = missing
         if missing:
             runs = [unresolved(self._draft, run) for run in block.runs]
-        return described(self._draft, block, tuple(runs), missing)
+        return described(self._draft, block, tuple(runs), missing, lack.searched if lack else "")
 
     def _planned(self, run: DraftRun, block: str) -> Planned | None:
         task = self._task(run.task)

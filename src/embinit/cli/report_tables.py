@@ -1,0 +1,69 @@
+"""Print a report in a terminal: tables with the columns that fit, and the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from embinit.reports.model import Summary, Table
+
+#: Columns that are left out in a narrow terminal, in this order.
+_SPARE = (
+    "95 %",
+    "p (Holm)",
+    "within noise",
+    "paper: mean",
+    "paper: range",
+    "mean",
+    "rows × dim",
+    "types found",
+    "min",
+    "max",
+)
+
+
+def print_report(summary: Summary, screen: Console) -> None:
+    """Print the table and the answer of each block, then the answer of the report and its caveats."""
+    from rich.text import Text
+
+    from embinit.cli.console import table
+    from embinit.reports.writers import tables
+
+    screen.print(Text(summary.title, style="bold"))
+    for part in summary.parts:
+        screen.print()
+        if part.missing:
+            screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
+            continue
+        content = tables.block_table(part)
+        shown = _fitting(content, screen.width)
+        printed = table(*(content.header[place] for place in shown))
+        for row in content.rows:
+            cells = [row[place] for place in shown]
+            if any(map(str, cells)):  # without the differences, a further baseline's line is empty
+                printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
+        screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
+        screen.print(printed)
+        for name, about in part.sources:
+            screen.print(Text(f"{name}: {about}", style="dim"))
+        if part.answer != summary.answer:
+            screen.print(Text(str(part.answer)))
+    screen.print()
+    screen.print(Text(str(summary.answer), style="bold"))
+    for caveat in summary.caveats:
+        screen.print(Text(caveat, style="dim"))
+
+
+def _fitting(content: Table, width: int) -> list[int]:
+    """Return the numbers of the columns that fit side by side; the files have all columns."""
+    widths = [
+        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
+    ]
+    shown = list(range(len(widths)))
+    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
+    for place in [*spare, *reversed(shown[2:])]:
+        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
+            shown.remove(place)
+    return shown
