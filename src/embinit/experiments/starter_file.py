@@ -105,7 +105,7 @@ class Starter:
                 at = self.sides.index(one.side)
                 text = json.dumps([_shown(self.paths[at if len(self.paths) > 1 else 0], self.file)], ensure_ascii=False)
                 own = self.tokenizers[at if len(self.tokenizers) > 1 else 0]
-                lines.append("# GloVe vectors that are trained once on all lines of your text, also on those held out for validation and test")
+                lines.append("# GloVe vectors, trained once on all lines of your text, the held-out ones too")
                 glove = f"texts = {text}, tokenizer = {_text(own)}, dim = {one.dim}, min_count = 2, x_max = 10"
                 lines.append(f"glove = {{ {glove} }}")
             else:
