@@ -182,9 +182,12 @@ model.heads = 2
     assert not block.missing
     assert dict(block.runs[0].spec.model)["dim"] == 8
     (trained,) = (tmp_path / "work" / "glove").glob("*.txt")
-    time = trained.stat().st_mtime_ns
+    time, sound = trained.stat().st_mtime_ns, trained.read_bytes()
     assert keys(resolved(written(tmp_path, head=head), where)) == keys(made)
     assert trained.stat().st_mtime_ns == time
+    trained.write_bytes(sound[:-3] + b"9\n")
+    assert keys(resolved(written(tmp_path, head=head), where)) == keys(made)
+    assert trained.read_bytes() == sound
 
 
 def test_one_tokenizer_a_side(tmp_path: Path) -> None:

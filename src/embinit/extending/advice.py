@@ -41,5 +41,5 @@ def advise(
     if lines is not None:
         return "distill", "distill, on the text" + ("" if vectors is None else "; the vectors are not used")
     if can_make(tokenizer):
-        return "distill", "distill, on sentences made of the vocabulary; text in which the tokens occur makes it better"
+        return "distill", "distill, on sentences made of the vocabulary"
     return "pieces", "pieces, because the vocabulary has too few words to make sentences; with text, distill is better"
