@@ -120,7 +120,7 @@ def test_a_block_without_its_files_says_what_it_needs_and_the_others_go_on(tmp_p
     ]
     assert all(run.spec.resolved for run in made[0].runs)
     nowhere = resolved(written(tmp_path, blocks, head), Places(work=tmp_path / "work")).experiments[0].blocks
-    assert "--data or EMBINIT_DATA" in nowhere[0].missing
+    assert "--data or EMBINIT_DATA" in nowhere[0].searched
 
 
 def test_a_task_may_need_a_file(tmp_path: Path) -> None:
@@ -274,12 +274,13 @@ def test_a_wrong_path_names_every_place_and_the_nearest_name(line: str, tmp_path
         (tmp_path / name).write_text("a\n")
     made = resolved(written(tmp_path, head=HEAD.replace('path = "copying"', line)), where)
     needed, nearest = WRONG_PATHS[line]
-    missing = made.experiments[0].blocks[0].missing
-    assert missing.startswith(needed)
+    block = made.experiments[0].blocks[0]
+    assert block.missing.startswith(needed)
+    assert str(tmp_path) not in block.missing
     name = needed.removeprefix("needs ")
-    assert str(tmp_path / name) in missing
-    assert str(tmp_path / "data" / name) in missing
-    assert f"{nearest}?" in missing if nearest else "did you mean" not in missing
+    assert str(tmp_path / name) in block.searched
+    assert str(tmp_path / "data" / name) in block.searched
+    assert f"{nearest}?" in block.searched if nearest else "did you mean" not in block.searched
     assert not Path("copyin").exists()
 
 
