@@ -1,7 +1,7 @@
 """Locks of groups: a small file with process and host, so that other processes see whether the owner is alive.
 
 A lock is acquired, taken over and released inside a guard, an `flock` on the folder that holds the groups. Without it, two
-processes that both found the owner dead could each remove the lock and create their own (docs/decisions/0014).
+processes that both found the owner dead could each remove the lock and create their own (docs/decisions/0012).
 """
 
 from __future__ import annotations
