@@ -5,34 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from embinit.cli import (
-    analogy,
-    apply,
-    clean,
-    collect,
-    convert,
-    demo,
-    execute,
-    extend,
-    fetch,
-    glove,
-    inspect,
-    make,
-    new,
-    prepare,
-    recipes,
-    report,
-    run,
-    schema,
-    status,
-)  # fmt: skip
-from embinit.cli.help import DocumentedCommand, DocumentedGroup, panel
+from embinit.cli.help import DocumentedGroup
 from embinit.errors import EmbinitError
 from embinit.format import printable
 
@@ -85,29 +62,6 @@ def root(
     ] = False,
 ) -> None:
     """Options of every command."""
-
-
-def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command as one that says so when Ctrl-C ends it; typer ends it without a word."""
-
-    @wraps(command)
-    def stoppable(*arguments: Any, **options: Any) -> None:
-        try:
-            command(*arguments, **options)
-        except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
-            raise typer.Exit(130) from None
-
-    return stoppable
-
-
-for module in (
-    inspect, make, apply, extend, analogy, fetch, recipes, glove, prepare, new, run, status, report, convert, clean,
-    execute, collect, schema, demo,
-):  # fmt: skip
-    name = module.__name__.rpartition(".")[2]
-    add = app.command(name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name))
-    add(_stoppable(module.command))
 
 
 def main() -> None:

@@ -1,13 +1,16 @@
-"""What `--help` shows: commands in panels by task, and options with a placeholder for a value, flags with none."""
+"""The commands, and what `--help` shows of them: panels by task, placeholders for values of options, none for flags."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from functools import cache, wraps
+from importlib import import_module
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
-#: The panels of `embinit --help` and their commands. A command that is not listed here goes into the last panel.
+#: The panels of `embinit --help` and their commands: the modules of this folder with a function `command`.
 _PANELS = {
     "Check vectors and use them": ("inspect", "make", "apply", "extend"),
     "Compare starts on your task": ("new", "run", "report", "convert"),
@@ -15,6 +18,7 @@ _PANELS = {
     "Manage data and runs": ("prepare", "status", "collect", "execute", "clean", "schema"),
 }
 _ORDER = [name for names in _PANELS.values() for name in names]
+_FIXED = "a command is a module of embinit.cli that _PANELS names"
 _PLACEHOLDERS: dict[Any, str] = {int: "N", float: "X"}
 
 
@@ -29,15 +33,63 @@ class DocumentedCommand(TyperCommand):
 class DocumentedGroup(TyperGroup):
     """The commands of embinit, and the options of embinit itself."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.commands = Commands()
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of their panels."""
-        return sorted(
-            super().list_commands(ctx), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)
-        )
+        return list(self.commands)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
         return _with_placeholders(super().get_params(ctx))
+
+
+class Commands(MutableMapping[str, Any]):
+    """All commands by name, in the order of their panels. The module of a command is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _ORDER:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_ORDER)
+
+    def __len__(self) -> int:
+        return len(_ORDER)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        raise TypeError(_FIXED)
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(_FIXED)
+
+
+@cache
+def _command(name: str) -> Any:
+    module = import_module(f"embinit.cli.{name}")
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    add = single.command(
+        name, cls=DocumentedCommand, no_args_is_help=module.NEEDS_ARGUMENTS, rich_help_panel=panel(name)
+    )
+    add(_stoppable(module.command))
+    return typer.main.get_command(single)
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command as one that says so when Ctrl-C ends it; typer ends it without a word."""
+
+    @wraps(command)
+    def stoppable(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(130) from None
+
+    return stoppable
 
 
 def panel(command: str) -> str:

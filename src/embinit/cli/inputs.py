@@ -175,10 +175,11 @@ def experiment_of(file: Path, where: Places) -> Experiment:
     from dataclasses import replace
 
     from embinit.experiments.inputs.outline import outline
-    from embinit.experiments.inputs.resolve import resolve
 
     (draft,) = drafts_of([file])
     if draft.kind == "training" and any(task.name == "files" for task in draft.tasks.values()):
+        from embinit.experiments.inputs.resolve import resolve
+
         with suppress(EmbinitError):
             return resolve([draft], replace(where, read_only=True)).experiments[0]
     return outline(draft, where)
