@@ -232,8 +232,8 @@ def test_a_cluster_that_cannot_be_reached_is_one_sentence_with_its_address(addre
     ("words", "said"),
     [
         (["--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
-        (["--address", "a:1"], "--address is a Ray cluster's; add --engine ray"),
-        (["--engine", "ray", "--address", "a:1", "--workers", "2"], "--workers is for this machine"),
+        (["--address", "a:1"], "`--address` needs `--engine ray`"),
+        (["--engine", "ray", "--address", "a:1", "--workers", "2"], "`--workers` sets the processes of this machine"),
         (["--engine", "ray", "--device", "cuda:1"], "takes the device auto, cpu or cuda, not 'cuda:1'"),
     ],
 )

@@ -271,7 +271,7 @@ def test_nothing_changes_if_something_is_wrong() -> None:
         ({"recipe": "xaviér"}, "unknown recipe"),
         ({"fill": "target "}, "unknown fill"),
         ({"project": "pca", "source": vectors(dim=4)}, "PCA cannot take"),
-        ({"task": "language_model"}, "no advice for language models yet"),
+        ({"task": "clasification"}, "unknown kind of task"),
     ]
     for options, message in wrong:
         arguments = {"source": vectors(), **options}
