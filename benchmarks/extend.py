@@ -103,8 +103,8 @@ def measured(case: ExtendCase, rows: list[str]) -> Iterator[tuple[str, ExtendSco
         if done.returncode:
             yield row, "not run: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         else:
-            found = json.loads(done.stdout.strip().splitlines()[-1])
-            yield row, ExtendScores(**{**found, "halves": tuple(found["halves"])})
+            record = json.loads(done.stdout.strip().splitlines()[-1])
+            yield row, ExtendScores(**{**record, "halves": tuple(record["halves"])})
 
 
 def cells(row: str, scores: ExtendScores | str) -> list[str]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
-    """Raise before anything is prepared if the engine is unknown, is not installed or does not answer."""
+    """Raise EmbinitError if the engine is unknown, is not installed or does not answer; nothing is prepared before."""
     from embinit.errors import EmbinitError, closest
 
     if engine not in ("local", "ray"):
@@ -21,7 +21,7 @@ def check_engine(engine: str, address: str | None, workers: int | None, device: 
         return
     if address is not None and workers is not None:
         raise EmbinitError(
-            "`--workers` sets the processes of this machine; set those of a cluster's nodes with `ray start --num-cpus`"
+            "`--workers` sets the processes of this machine; for the nodes of a cluster, use `ray start --num-cpus`"
         )
     from embinit.experiments.execution.ray.cluster import check
 
@@ -45,9 +45,9 @@ def run_on_ray(
     from embinit.experiments.execution.ray.engine import execute_on_ray
 
     with Progress() as progress:
-        text = "stopping: finished runs are kept, runs in training are given up"
+        text = "stopping: finished runs are kept, runs in training are discarded"
         watch = progress if curves is None else Watches([progress, curves])
-        with Interruption(lambda _: progress.said(text)) as stopping:
+        with Interruption(lambda _: progress.message(text)) as stopping:
             return execute_on_ray(
                 jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch,
                 stopping=stopping, keep_weights=keep_weights,

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from embinit.corpora.examples import Corpus
     from embinit.types import Aligned, Vocabulary
 
-#: Vectors serve a side if they have at least this share of its running tokens.
+#: Vectors are used for a side if they have at least this share of its running tokens.
 ENOUGH = 0.8
 #: Vocabularies are estimated from the first lines of the training rows.
 _LINES = 20_000
-#: Of vectors that are trained on the user's text.
+#: The dimension of vectors that are trained on the user's text.
 _OWN_DIM = 128
 
 
@@ -64,13 +64,13 @@ def starter(
     Raises
     ------
     EmbinitError
-        If a file does not exist or cannot be used, or no vectors serve any side.
+        If a file does not exist or cannot be used, or no vectors fit any side.
     """
     for path in data:
         if not path.exists():
             raise EmbinitError(f"no such file: {path}{nearest([path])}")
         if "," in path.name:
-            raise EmbinitError(f"{path}: a comma separates two files in an experiment file; rename the file")
+            raise EmbinitError(f"{path} has a comma in its name, and a comma separates two files in a TOML; rename it")
     paths = list(data)
     if text:
         corpus = read_text(data[0])
@@ -97,10 +97,10 @@ def _with_splits(data: Sequence[Path], pair: str | None) -> list[Path]:
     """Return the files, or their folder if it has validation or test rows beside them: train.de and valid.de."""
     folder = data[0].parent
     try:
-        beside = find_user_files([folder], pair or find_user_files(list(data)).pair)
+        in_folder = find_user_files([folder], pair or find_user_files(list(data)).pair)
     except EmbinitError:
         return list(data)
-    return [folder] if len(beside.splits) > 1 and beside.splits.get("train") == tuple(data) else list(data)
+    return [folder] if len(in_folder.splits) > 1 and in_folder.splits.get("train") == tuple(data) else list(data)
 
 
 def _existing(path: str) -> str:
@@ -140,15 +140,15 @@ def _vocabularies(corpus: Corpus, specs: Sequence[str]) -> dict[str, Vocabulary]
         texts = {SIDES_OF_FILES[side]: column for side, column in zip(("source", "target"), train.texts, strict=True)}
     else:
         texts = {"text": [text for column in train.texts for text in column]}
-    made = {}
+    vocabularies = {}
     for place, (side, lines) in enumerate(texts.items()):
         spec = specs[place % len(specs)]
         words = (spec == "whitespace" or spec.startswith("spacy")) and corpus.task not in TEXT_TASKS
-        made[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
-    return made
+        vocabularies[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
+    return vocabularies
 
 
-#: How files name the sides of a prepared task.
+#: The names of the sides of a prepared task in experiment files.
 SIDES_OF_FILES = {side: name for name, side in SIDES.items()}
 
 
@@ -160,15 +160,15 @@ def _chosen(
 
     chosen: list[tuple[str, str, float, Aligned]] = []
     for side, vocabulary in vocabularies.items():
-        found = [(path, align(path, vocabulary)) for path in vectors]
-        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(found)]
-        share, place = max(shares, key=lambda one: (one[0], -one[1]))
+        aligned_with = [(path, align(path, vocabulary)) for path in vectors]
+        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(aligned_with)]
+        share, place = max(shares, key=lambda pair: (pair[0], -pair[1]))
         if share < ENOUGH:
-            unused.append((found[place][0], side, share))
+            unused.append((aligned_with[place][0], side, share))
         else:
-            chosen.append((side, found[place][0], share, found[place][1]))
+            chosen.append((side, aligned_with[place][0], share, aligned_with[place][1]))
     if not chosen:
-        path, side, share = max(unused, key=lambda one: one[2])
+        path, side, share = max(unused, key=lambda entry: entry[2])
         raise EmbinitError(
             f"{path} has {100 * share:.0f} % of the running tokens of the {side} side, and at least {100 * ENOUGH:.0f} % "
             f"are needed; check its language, its case and the tokenizer with `embinit inspect {path} --text FILE`"
@@ -177,7 +177,7 @@ def _chosen(
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{path} has {dim}" for path, dim in dims.items())
         raise EmbinitError(
-            f"the vectors have different dimensions ({listed}), and one model has one; give vectors of one"
+            f"the vectors have different dimensions ({listed}), but a model has one; give vectors of the same dimension"
         )
     return [
         SideVectors(side, path, aligned.dim, share, _advised(aligned, kind)) for side, path, share, aligned in chosen
@@ -185,7 +185,7 @@ def _chosen(
 
 
 def _advised(aligned: Aligned, kind: str) -> str:
-    """Return the recipe that is advised for one learning rate, under its shortest name."""
+    """Return the advised recipe for a single learning rate, by its shortest name."""
     from embinit.diagnosis.diagnose import diagnose
     from embinit.hosts import host
 

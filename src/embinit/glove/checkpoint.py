@@ -75,7 +75,7 @@ def clear(out: Path) -> None:
 def _differing(stored: Settings, asked: Settings) -> str:
     """Return in words which settings are others than those asked for, empty where none is."""
     names = [name for name in {**asked, **stored} if stored.get(name) != asked.get(name)]
-    shown = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
+    differences = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
     if "counts" in names:
-        shown.append("other counts (another text, tokenizer, window or minimum count)")
-    return ", ".join(shown)
+        differences.append("other counts (another text, tokenizer, window or minimum count)")
+    return ", ".join(differences)

@@ -40,7 +40,7 @@ _INTRODUCTION = (
 
 
 @dataclass
-class _Run:
+class _ScoreLine:
     """One line of the file."""
 
     block: str
@@ -121,7 +121,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
 # ---------------------------------------------------------------- the file
 
 
-def _read_runs(path: Path) -> tuple[list[_Run], list[str], list[str]]:
+def _read_runs(path: Path) -> tuple[list[_ScoreLine], list[str], list[str]]:
     """Return the runs, the columns of scores, and notes about columns that were left out."""
     header, lines = _table(path)
     others = [name for name in header if name not in (_START, _SEED, _BLOCK)]
@@ -173,7 +173,7 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     return header, [(number, dict(zip(header, cells, strict=True))) for number, cells in lines[1:]]
 
 
-def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _Run:
+def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _ScoreLine:
     if not cells[_START]:
         raise EmbinitError(f"{place}: the start is empty; give it a name")
     try:
@@ -181,7 +181,7 @@ def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _Run:
     except ValueError:
         raise EmbinitError(f"{place}: the seed is {cells[_SEED]!r}, but a whole number is expected") from None
     scores = {name: _score(f"{place}: {name}", cells[name]) for name in columns}
-    return _Run(cells.get(_BLOCK, ""), cells[_START], seed, scores)
+    return _ScoreLine(cells.get(_BLOCK, ""), cells[_START], seed, scores)
 
 
 def _score(place: str, cell: str) -> float | None:
@@ -206,7 +206,9 @@ def _is_number(cell: str) -> bool:
 # ---------------------------------------------------------------- the experiment
 
 
-def _groups(path: Path, runs: Sequence[_Run], columns: Sequence[str]) -> Iterator[tuple[str, str, list[_Run]]]:
+def _groups(
+    path: Path, runs: Sequence[_ScoreLine], columns: Sequence[str]
+) -> Iterator[tuple[str, str, list[_ScoreLine]]]:
     """Yield the name, the column and the runs of each block of the report."""
     for column in columns:
         for block in dict.fromkeys(run.block for run in runs):
@@ -214,7 +216,7 @@ def _groups(path: Path, runs: Sequence[_Run], columns: Sequence[str]) -> Iterato
             yield ", ".join(words), column, [run for run in runs if run.block == block]
 
 
-def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str]) -> Block:
+def _block(name: str, column: str, members: Sequence[_ScoreLine], starts: Sequence[str]) -> Block:
     """Return a block that plans every seed of it for each of its starts."""
     task = Task(name.removesuffix(f", {column}"))
     seeds = sorted({run.seed for run in members})
@@ -228,7 +230,7 @@ def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str
     return Block(name, tuple(planned), _SCORE, _SPLIT)
 
 
-def _results(block: Block, column: str, members: Sequence[_Run]) -> dict[str, Result]:
+def _results(block: Block, column: str, members: Sequence[_ScoreLine]) -> dict[str, Result]:
     """Return the results of the runs that have a score or diverged, by key."""
     scores = {(run.start, run.seed): run.scores[column] for run in members}
     results = {}
@@ -252,7 +254,7 @@ def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:
     ]
 
 
-def _metric(column: str, members: Sequence[_Run], lower_is_better: bool) -> Metric:
+def _metric(column: str, members: Sequence[_ScoreLine], lower_is_better: bool) -> Metric:
     """Return how the scores of a column are shown: with two digits of their spread over seeds."""
     by_start: dict[str, list[float]] = {}
     for run in members:

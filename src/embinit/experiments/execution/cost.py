@@ -20,11 +20,11 @@ from embinit.models.parameters import count
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.training.options import Training
 
-#: A weight has its gradient, Adam's two averages and its best value so far beside it.
+#: Numbers kept for a weight: its value, its gradient, Adam's two averages and its best value so far.
 _COPIES = 5
-#: Numbers that a layer keeps for the way back, for each token and dimension; the feed-forward layer's own come on top.
+#: Numbers that a layer keeps for the backward pass, per token and dimension, without those of the feed-forward layer.
 _KEPT = 24
-#: Logits, their logarithms and their gradient.
+#: Numbers kept for a logit: its value, its logarithm and its gradient.
 _LOGITS = 3
 #: Returns the prepared task of a folder. A task that is not prepared yet is estimated (inputs/estimates.py).
 Opening = Callable[[Path], Prepared]
@@ -56,7 +56,7 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     calculated += (
         training.epochs * 6.0 * tokens.get("text", 0) * _predicted(model, training) * model.dim * model.outputs
     )
-    # Products of wide models are larger, and so faster.
+    # Matrix products of wide models are larger and therefore faster per operation.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
     moved = steps * 28.0 * weights
     each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
@@ -86,7 +86,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 
 
 def _weights(model: Architecture, side: str) -> float:
-    """Return the number of weights that each token of a side is multiplied with."""
+    """Return the number of weights that multiply each token of a side."""
     attention = 4 * model.dim**2
     layer = attention + (3 if model.activation == "swiglu" else 2) * model.dim * model.feedforward
     if side == "target":
@@ -111,7 +111,7 @@ def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> 
 
 
 def likely_device(name: str) -> str:
-    """Return the kind of device that a name stands for, without importing torch."""
+    """Return the kind of device of a name, without importing torch."""
     return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
 
 
@@ -120,7 +120,7 @@ def _memory(device: str) -> float:
         import torch
 
         if not torch.cuda.is_available():
-            return float(_constants()["cuda"]["memory"])  # planned here for another machine
+            return float(_constants()["cuda"]["memory"])  # the plan is for another machine
         return float(torch.cuda.get_device_properties(device).total_memory)
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
