@@ -114,7 +114,7 @@ def _grams(sentences: Sequence[Sequence[int]], n: int) -> tuple[npt.NDArray[np.u
 
 
 def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return 64-bit numbers with their bits mixed (the finalizer of SplitMix64); collisions among 10^9 grams are unlikely."""
+    """Return 64-bit numbers with their bits mixed (the finalizer of SplitMix64); 10^9 grams hardly ever collide."""
     numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
