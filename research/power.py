@@ -23,6 +23,8 @@ class DataSet:
     """A data set of the registered test."""
 
     name: str
+    #: its name in experiments
+    task: str
     blocks: int
     seeds: int
     #: of one block's paired difference between seeds, in points
@@ -63,7 +65,7 @@ def designs() -> tuple[Design, ...]:
 def standard_error(design: Design) -> float:
     """Return the expected standard error of the mean over data sets.
 
-    >>> one = DataSet("a", blocks=1, seeds=4, std=1.0, source="")
+    >>> one = DataSet("a", "a", blocks=1, seeds=4, std=1.0, source="")
     >>> standard_error(Design("", 0.5, 0.3, (), (one,)))
     0.5
     """

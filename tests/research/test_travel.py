@@ -118,7 +118,9 @@ def test_fields_pair_slow_rows_with_every_comparator_by_seed() -> None:
 
 
 def test_power_is_five_percent_in_two_tails_without_an_effect_and_grows_with_it() -> None:
-    design = power.Design("made", 0.5, 0.3, (), (power.DataSet("a", 2, 10, 1.0, ""), power.DataSet("b", 1, 5, 1.0, "")))
+    design = power.Design(
+        "made", 0.5, 0.3, (), (power.DataSet("a", "a", 2, 10, 1.0, ""), power.DataSet("b", "b", 1, 5, 1.0, ""))
+    )
     assert 0.015 < power.power(design, 0.0) < 0.035
     assert power.power(design, 0.5) < power.power(design, 1.0) < power.power(design, 2.0)
     assert power.power(design, 0.0, -0.3) == pytest.approx(power.power(design, 0.3), abs=0.03)
