@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics as plain
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -68,8 +69,8 @@ class RegisteredBlock:
     epochs: int
     #: mean best epoch of random rows
     best_random: float
-    #: runs that are planned and not there
-    missing: int
+    #: start -> its planned runs that are not there
+    missing: Mapping[Start, int]
     #: runs without a score, because their loss became NaN
     unscored: int
 
@@ -80,11 +81,13 @@ class RegisteredBlock:
 
     @property
     def regrets(self) -> Mapping[Start, float]:
-        """Return start -> the distance of its mean to the highest one, over the seeds that all starts have."""
-        common = set.intersection(*(set(by_seed) for by_seed in self.scores.values()))
-        means = {
-            start: plain.fmean(by_seed[seed] for seed in common) for start, by_seed in self.scores.items() if common
-        }
+        """Return start -> the distance of its mean to the highest one, of all starts that were run in full.
+
+        Means are over the seeds that all of these starts have.
+        """
+        whole = {start: by_seed for start, by_seed in self.scores.items() if start not in self.missing}
+        common = set.intersection(*(set(by_seed) for by_seed in whole.values())) if whole else set()
+        means = {start: plain.fmean(by_seed[seed] for seed in common) for start, by_seed in whole.items() if common}
         best = max(means.values(), default=0.0)
         return {start: best - mean for start, mean in means.items()}
 
@@ -122,7 +125,7 @@ def registered_blocks(files: Sequence[ResultsFile]) -> tuple[RegisteredBlock, ..
 
 
 def lacking(blocks: Sequence[RegisteredBlock], part: str) -> list[str]:
-    """Return what the registered design of a part has and the results lack, a phrase each."""
+    """Return what the criteria need of a part and the results lack, a phrase each; they do not need raw rows."""
     design = power.designs()[PARTS.index(part)]
     phrases = []
     for data_set in design.sets:
@@ -130,9 +133,11 @@ def lacking(blocks: Sequence[RegisteredBlock], part: str) -> list[str]:
         if len(there) != data_set.blocks:
             phrases.append(f"{data_set.name}: {len(there)} of {plural(data_set.blocks, 'block')}")
         for block in there:
-            seeds = {len(block.scores.get(start, {})) for start in (RULE, *COMPARATORS.values())}
-            if block.missing:
-                phrases.append(f"{block.name}: {plural(block.missing, 'run')} missing")
+            needed = (RULE, *COMPARATORS.values())
+            seeds = {len(block.scores.get(start, {})) for start in needed}
+            missing = sum(block.missing.get(start, 0) for start in needed)
+            if missing:
+                phrases.append(f"{block.name}: {plural(missing, 'run')} missing")
             elif min(seeds) + block.unscored < data_set.seeds:
                 phrases.append(f"{block.name}: {min(seeds)} of {plural(data_set.seeds, 'seed')}")
     return phrases
@@ -221,7 +226,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
     factor = metric(block.score, block.split).factor
     scores: dict[Start, dict[int, float]] = {}
     by_loss: dict[Start, dict[int, float]] = {}
-    best, missing, unscored = [], set[str](), set[str]()
+    best, missing, unscored = [], dict[str, Start](), set[str]()
     for planned in block.runs:
         spec = planned.spec
         recipe = spec.sides[0][1].recipe
@@ -229,7 +234,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         result = results.get(spec.key)
         value = None if result is None else result.scores.get(block.split, {}).get(block.score)
         if result is None:
-            missing.add(spec.key)
+            missing[spec.key] = start
         elif result.diverged or value is None:
             unscored.add(spec.key)
         else:
@@ -246,7 +251,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         by_loss=by_loss,
         epochs=int(dict(spec.training)["epochs"]),
         best_random=plain.fmean(best) if best else math.inf,
-        missing=len(missing),
+        missing=Counter(missing.values()),
         unscored=len(unscored),
     )
 

@@ -134,11 +134,25 @@ def test_each_outcome_follows_from_the_criteria(
     assert registered.OUTCOMES[expected] in registered_page.headline(blocks)
 
 
+def without_a_run(file: ResultsFile, recipe: str) -> ResultsFile:
+    """Return the results without one run of the last block from rows of this recipe."""
+    runs = file.experiment.blocks[-1].runs
+    gone = next(planned.spec.key for planned in runs if planned.spec.sides[0][1].recipe == recipe)
+    return ResultsFile(file.experiment, {key: one for key, one in file.results.items() if key != gone})
+
+
+def test_raw_rows_that_are_not_run_yet_change_the_regret_alone() -> None:
+    file = part_of(KEPT_ASIDE)
+    blocks, whole = registered_blocks([without_a_run(file, "pretrained")]), registered_blocks([file])
+    assert (outcome(blocks), outcome(whole)) == ("held", "held")
+    assert judge(blocks) == judge(whole)
+    assert regret(blocks, ("pretrained", 1.0)) is None
+    assert regret(blocks, ("pretrained", 0.1)) == regret(whole, ("pretrained", 0.1))
+
+
 def test_a_missing_run_leaves_the_test_open() -> None:
     file = part_of(KEPT_ASIDE, {"rte": {**GAINS, RULE: -9.0}})
-    last = file.experiment.blocks[-1]
-    gone = next(planned.spec.key for planned in last.runs if planned.spec.sides[0][1].recipe == "pretrained")
-    blocks = registered_blocks([ResultsFile(file.experiment, {k: v for k, v in file.results.items() if k != gone})])
+    blocks = registered_blocks([without_a_run(file, "xavier")])
     assert len(lacking(blocks, KEPT_ASIDE)) == 1
     assert outcome(blocks) == "open"
     assert outcome(registered_blocks([part_of(KEPT_ASIDE, fewer_seeds=1)])) == "open"
