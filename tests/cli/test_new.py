@@ -49,7 +49,7 @@ CASES = {
     "both languages": (*TEXTS, "--vectors", "english.txt", "--vectors", "german.txt"),
     "one language": (*TEXTS, "--vectors", "english.txt"),
     "text": ("--text", "train.en", "--vectors", "english.txt", "--tokenizer", "whitespace"),
-    "text that is shorter than a block": ("--text", "short.txt", "--vectors", "english.txt", "--tokenizer", "whitespace"),
+    "text below a block": ("--text", "short.txt", "--vectors", "english.txt", "--tokenizer", "whitespace"),
     "labels": ("--labelled", "reviews.tsv", "--vectors", "english.txt", "--tokenizer", "whitespace"),
 }
 
