@@ -10,7 +10,7 @@ from typing import Any
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.interruption import Interruption
-from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.experiments.jobs import Group
 
 
@@ -24,8 +24,8 @@ class _Lines(Watch):
     def moment(self, group: Group, moment: Any) -> None:
         """Print how far a group is."""
         if moment.records is not None:
-            speed = f"{moment.sentences_per_second:,.0f} sentences/s"
-            self.said(f"{group.name}: {len(group.jobs)} members, epoch {moment.epoch} of {moment.epochs}, {speed}")
+            far = f"epoch {moment.epoch} of {moment.epochs}, {speed_text(group, moment)}"
+            self.said(f"{group.name}: {len(group.jobs)} members, {far}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
         """Print that a group is done."""

@@ -54,7 +54,8 @@ def initialize(
     recipe
         The recipe: a name, steps, or a `Recipe`. By default it is the one that `diagnose` advises.
     task
-        `translation` (the default) or `classification`. The advice depends on it only with sinusoidal positions.
+        `translation` (the default), `classification`, `language_model` or `masked_language_model`. The advice for a
+        classifier differs only with sinusoidal positions.
     seed
         The seed of random steps and of a projection.
     output_rows
