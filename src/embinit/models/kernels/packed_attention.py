@@ -64,11 +64,11 @@ class _Attend(torch.autograd.Function):
         others = others.contiguous() if others is not None else None
         dim = queries.shape[-1] // 3 if others is None else queries.shape[-1]
         drop = dropout.rate > 0
-        own = dropout.own32(name)
+        own = dropout.for_kernels(name)
         out = queries.new_empty(*queries.shape[:2], dim)
         curve = curve.contiguous() if curve is not None else None
         tensors = (queries, others, queries_bias, others_bias, own, curve)
-        ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
+        ctx.settings = (place, there, heads, causal, drop, dim)
         # What becomes of long sentences, and the log of each query's sum over keys, their backward pass reads again.
         total = out.new_empty(*out.shape[:2], heads, dtype=torch.float32) if _longest(place, there) > LONGEST else None
         _attend(("forward", [out], [total]), ctx.settings, *tensors)
@@ -108,7 +108,7 @@ def _attend(
 ) -> None:  # fmt: skip
     """Run the kernels of a way, forward or backward, with what it writes and reads first, and what tiles do besides."""
     name, first, besides = way
-    place, there, heads, causal, threshold, keep, drop, dim = settings
+    place, there, heads, causal, drop, dim = settings
     q, k, v = _three(queries, others, dim)
     biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
     head = dim // heads
@@ -118,7 +118,7 @@ def _attend(
     # One curve for all members has no step from one to the next.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
     lines = (*place.for_kernels, *there.for_kernels, *biases)
-    numbers = (place.room, there.room, place.batch, heads, head**-0.5, threshold, keep)
+    numbers = (place.room, there.room, place.batch, heads, head**-0.5)
     constants = {
         "Q_STRIDE": q.stride(1), "K_STRIDE": k.stride(1), "DIM": dim, "BIAS": queries_bias is not None, "HEAD": head,
         "WIDTH": width, "CAUSAL": causal, "DROP": drop, "CURVE": 0 if curve is None else curve.shape[-1] // 2,
