@@ -86,7 +86,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="The number of processes; by default one for each core, or one with a GPU.",
+        help="The number of processes; by default one for each core, or two with a GPU if the memory has room.",
         show_default=False,
     ),
 ]

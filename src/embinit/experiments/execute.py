@@ -47,7 +47,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--out", "-o", type=Path, required=True, help="where finished runs go")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--members", type=int, default=None, help="train at most so many side by side")
-    parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core without a GPU")
+    parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core, or two on a GPU")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints")
     parser.add_argument("--keep-weights", action="store_true", help="keep the weights of each run's best epoch")
     given = parser.parse_args(words)
