@@ -132,7 +132,7 @@ def command(
     from embinit.glove.training import train
     from embinit.text.tokenizers import tokenizer as tokenizer_of
 
-    keep_inputs(out, *text)
+    keep_inputs((out, beside(out)), *text, tokenizer)
     check_writable(out)
     started = time.monotonic()
     try:
