@@ -113,6 +113,7 @@ def command(
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError, require
     from embinit.experiments.execution.tensorboard import curves_observer
+    from embinit.experiments.inputs.locations import files_of
     from embinit.experiments.plan import specs_of, unfinished, with_epochs, with_first_seeds, write_plan
     from embinit.experiments.runs.store import is_done
 
@@ -121,6 +122,8 @@ def command(
         require("tensorboard", "tensorboard", "--tensorboard")
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
+    inputs = [path for draft in drafts for path in files_of(draft, where)]
+    shared.keep_inputs([(plan or where.work) / "jobs.json"], *inputs)
     if epochs is not None:
         drafts = with_epochs(drafts, epochs)
     resolved = planning.looked_up(drafts, where) if dry_run else planning.resolved_of(drafts, where)

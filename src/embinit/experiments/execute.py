@@ -12,6 +12,7 @@ from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.interruption import Interruption
 from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.experiments.jobs import Group
+from embinit.format import printable
 
 
 class _Lines(Watch):
@@ -37,7 +38,7 @@ class _Lines(Watch):
 
     def said(self, text: str) -> None:
         """Print anything else."""
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -66,7 +67,7 @@ def main(words: list[str] | None = None) -> int:
                 keep_weights=given.keep_weights,
             )
     except EmbinitError as error:
-        print(f"embinit: {error}", file=sys.stderr)
+        print(f"embinit: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # the second one
         print("stopped at once; the same command goes on from the last checkpoints", file=sys.stderr)
