@@ -274,9 +274,10 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if dim < 1:
         raise EmbinitError(f"dim is {dim}; give 1 or a larger number")
     if project is None:
+        other = "pad" if dim > aligned.dim else "pca"
         raise EmbinitError(
             f"{aligned.origin.source} has {aligned.dim} dimensions, but the model has {dim}; choose a projection: "
-            "project='pca', 'orthogonal' or 'pad', or --project pca on the command line"
+            f"project='orthogonal' or '{other}', or --project orthogonal on the command line"
         )
     rows = _projected_rows(aligned.rows, dim, project, seed)
     vectors = np.zeros((len(aligned), dim), dtype=np.float32)
