@@ -117,3 +117,15 @@ def test_examples_in_docstrings_come_out_as_written(path: Path) -> None:
     found = doctest.testmod(module)
     assert found.failed == 0
     assert found.attempted > 0
+
+
+def test_the_comments_of_fields_are_on_the_site() -> None:
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(ROOT / "tools" / "docstrings.py"))
+    matching = griffe.load("embinit.alignment", search_paths=[SOURCES], extensions=extensions)["Matching"]
+    sections = griffe.parse_numpy(matching.docstring)
+    fields = {
+        field.name: field for section in sections if section.kind.value == "attributes" for field in section.value
+    }
+    assert set(fields) == set(matching.attributes)
+    assert "The" in fields["case"].description

@@ -28,11 +28,15 @@ _WORDS_FOR_PIECES = 50_000
 class Matching:
     """The ways of matching that are allowed besides the exact one."""
 
+    #: whether `the` matches `The` and `THE`
     case: bool = True
+    #: whether `the` matches `▁the`, `Ġthe` and `the</w>`
     markers: bool = True
+    #: whether missing tokens are composed from parts, or from the words that contain them
     compose: bool = True
     #: whether pieces that continue a word (`##ing`) are composed from the source's own such pieces
     continuations: bool = True
+    #: whether special tokens match the same token of the source
     specials: bool = False
 
 
