@@ -81,12 +81,18 @@ def command(
     """
     from embinit.cli.console import console, print_json, working
     from embinit.cli.report_tables import print_report
+    from embinit.errors import EmbinitError
 
+    planning.check_there([file])
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
         else:
             _refuse_table_options(file, baseline, lower_is_better)
+            if file.is_file() and file.suffix not in (".toml", ".json"):
+                raise EmbinitError(
+                    f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
+                )
             finished = file.suffix == ".json"
             summary, keep = _read_results(file) if finished else _read_experiment(file, runs, work, data, vectors)
     targets = _targets(_formats(form, out), out, summary.name)
