@@ -108,6 +108,15 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
     return places(data, vectors, work if work is not None else runs / ".work")
 
 
+def check_there(files: list[Path]) -> None:
+    """Raise EmbinitError if a file does not exist; the message names the closest file beside it."""
+    for file in files:
+        if not file.exists():
+            from embinit.experiments.inputs.lookup import nearest
+
+            raise EmbinitError(f"cannot read {file}: there is no such file{nearest([file])}")
+
+
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
     """Return the experiments of files, checked, with the blocks whose name contains one of the texts.
 
@@ -117,11 +126,8 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
 
     from embinit.errors import closest
     from embinit.experiments.definition.reader import read_draft
-    from embinit.experiments.inputs.lookup import nearest
 
-    for file in files:
-        if not file.exists():
-            raise EmbinitError(f"cannot read {file}: there is no such file{nearest([file])}")
+    check_there(files)
     drafts = [read_draft(file) for file in files]
     if not blocks:
         return drafts

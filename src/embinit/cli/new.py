@@ -100,7 +100,8 @@ def command(
     commands = next_commands(made)
     if json:
         shown = {"file": str(file), "kind": made.kind, "rows": made.rows, "tokenizer": made.tokenizer, "dim": made.dim}
-        print_json({**shown, "starts": made.starts, "notes": made.notes, "commands": list(commands)})
+        unused = [list(one) for one in made.unused]
+        print_json({**shown, "starts": made.starts, "unused": unused, "notes": made.notes, "commands": list(commands)})
         return
     screen = console()
     screen.print(facts_table(_facts(made)))
@@ -160,7 +161,8 @@ def _facts(made: Starter) -> list[tuple[str, str]]:
         share = None if one.covered is None else f"{one.path}: {percent(one.covered)} of running tokens"
         texts[one.side] = f"{share or 'GloVe vectors, to be trained on your text'}, {one.dim} dimensions"
     for path, side, part in made.unused:
-        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens"
+        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens; "
+        texts[side] += "give vectors of this language with a second --vectors"
     facts += [(side, texts[side]) for side in made.sides]
     return [*facts, ("starts", f"{', '.join(made.starts)}: {plural(3, 'seed')} each")]
 

@@ -81,13 +81,19 @@ def command(
     """
     from embinit.cli.console import console, print_json, working
     from embinit.cli.report_tables import print_report
+    from embinit.errors import EmbinitError
 
+    planning.check_there([file])
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
             inputs: Sequence[str | Path] = [file]
         else:
             _refuse_table_options(file, baseline, lower_is_better)
+            if file.is_file() and file.suffix not in (".toml", ".json"):
+                raise EmbinitError(
+                    f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
+                )
             if file.suffix == ".json":
                 (summary, keep), inputs = _read_results(file), [file]
             else:

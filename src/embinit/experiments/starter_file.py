@@ -185,11 +185,12 @@ class Starter:
 
 
 def _shown(path: Path, file: Path) -> str:
-    """Return a path as the experiment file names it: from its own folder on, or absolute."""
+    """Return a path as the experiment file names it: from its own folder on, or absolute. A linked file stays a link."""
+    place = path.parent.resolve() / path.name
     try:
-        return path.resolve().relative_to(file.resolve().parent).as_posix()
+        return place.relative_to(file.parent.resolve()).as_posix()
     except ValueError:
-        return path.resolve().as_posix()
+        return place.as_posix()
 
 
 def _shown_source(path: str, file: Path) -> str:

@@ -76,7 +76,8 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
                 arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]
                 if any(array.dtype != np.float32 for array in arrays):
                     raise ValueError("its arrays are not float32")
-                return Parameters(*arrays), Position(**head["position"])
+                position: Any = head["position"]  # an object with the fields of Position
+                return Parameters(*arrays), Position(**position)
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise

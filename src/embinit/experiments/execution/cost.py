@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -132,11 +133,12 @@ def likely_device(name: str) -> str:
 
 def _memory(device: str) -> float:
     if device.startswith("cuda"):
-        import torch
+        if find_spec("torch") is not None:
+            import torch
 
-        if not torch.cuda.is_available():
-            return float(_constants()["cuda"]["memory"])  # planned here for another machine
-        return float(torch.cuda.get_device_properties(device).total_memory)
+            if torch.cuda.is_available():
+                return float(torch.cuda.get_device_properties(device).total_memory)
+        return float(_constants()["cuda"]["memory"])  # planned here for another machine
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 

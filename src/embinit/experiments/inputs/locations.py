@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from embinit.corpora.tasks import data_folder
 from embinit.corpora.user_files import named_paths
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.draft import Draft, DraftBlock
 from embinit.experiments.definition.settings import SourceSettings, TaskSettings
 from embinit.experiments.inputs.lookup import find, not_found
@@ -188,6 +188,9 @@ def _text_missing(text: str, where: Places, beside: Path) -> Lack | None:
 def _tokenizer_missing(spec: str, where: Places, beside: Path) -> Lack | None:
     for name in (name.strip() for name in spec.split(",")):
         if tokenizers_at(name, where, beside) is None:
+            near = closest(name, ("whitespace", "characters", "bytes", "spacy"))
+            if "did you mean" in near:
+                return Lack(f"needs the tokenizer {name}", near.removeprefix("; "))
             searched = not_found(name, _vector_folders(where, beside))
             return Lack(f"needs the tokenizer {name}", f"{searched}{_hint(where.vectors, 'vectors')}")
     return None
