@@ -223,6 +223,9 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
     [
         (["run", "none.toml"], "cannot read none.toml"),
         (["execute", "none.json", "--out", "x"], "none.json is missing"),
+        (["report", "none.csv"], "cannot read none.csv: there is no such file"),
+        (["report", "README.md"], "README.md is no experiment (.toml)"),
+        (["run", "experiments/demo.toml", "--device", "cudaa"], "unknown device 'cudaa'; did you mean 'cuda'?"),
         (["collect", "none"], "no such file or folder: none"),
         (["collect", "none.json"], "cannot read none.json"),
         (["status", "none.toml"], "cannot read none.toml"),

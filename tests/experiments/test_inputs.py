@@ -284,6 +284,13 @@ def test_a_wrong_path_names_every_place_and_the_nearest_name(line: str, tmp_path
     assert not Path("copyin").exists()
 
 
+def test_a_misspelt_tokenizer_is_named_with_its_nearest_name(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    head = HEAD.replace('tokenizer = "whitespace"', 'tokenizer = "whitespaces"', 1)
+    block = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0]
+    assert (block.missing, block.searched) == ("needs the tokenizer whitespaces", "did you mean 'whitespace'?")
+
+
 def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:
     where = places(tmp_path)
     shutil.copy(tmp_path / "data" / "copying" / "train.source.txt", tmp_path / "own.txt")

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from embinit.experiments.execution.observer import ExecutionSummary, Watch
 
+#: The kinds of device that torch trains on; a number may follow, as in cuda:1.
+_DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")
+
 
 def check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
-    """Raise EmbinitError if the engine is unknown, is not installed or does not answer; nothing is prepared before."""
+    """Raise EmbinitError if the engine or the device is unknown, or the engine does not answer."""
     from embinit.errors import EmbinitError, closest
 
+    if device.partition(":")[0] not in _DEVICES:
+        raise EmbinitError(f"unknown device {device!r}{closest(device, _DEVICES)}")
     if engine not in ("local", "ray"):
         raise EmbinitError(f"unknown engine {engine!r}{closest(engine, ('local', 'ray'))}")
     if engine == "local":

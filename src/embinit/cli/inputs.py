@@ -88,7 +88,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="The number of processes. By default one for each core, or one with a GPU.",
+        help="The number of processes. By default one for each core, or two with a GPU if the memory has room.",
         show_default=False,
     ),
 ]
@@ -110,6 +110,15 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
     return places(data, vectors, work if work is not None else runs / ".work")
 
 
+def check_there(files: list[Path]) -> None:
+    """Raise EmbinitError if a file does not exist; the message names the closest file beside it."""
+    for file in files:
+        if not file.exists():
+            from embinit.experiments.inputs.lookup import nearest
+
+            raise EmbinitError(f"no such file: {file}{nearest([file])}")
+
+
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
     """Return the experiments of files, checked, with the blocks whose name contains one of the texts.
 
@@ -119,11 +128,8 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
 
     from embinit.errors import closest
     from embinit.experiments.definition.reader import read_draft
-    from embinit.experiments.inputs.lookup import nearest
 
-    for file in files:
-        if not file.exists():
-            raise EmbinitError(f"no such file: {file}{nearest([file])}")
+    check_there(files)
     drafts = [read_draft(file) for file in files]
     if not blocks:
         return drafts
@@ -168,8 +174,8 @@ def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
     return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))
 
 
-def experiment_of(file: Path, where: Places) -> Experiment:
-    """Return the experiment of a file for its report.
+def experiment_of(draft: Draft, where: Places) -> Experiment:
+    """Return the experiment of a draft for its report.
 
     It is known from the file alone, except for tasks on the user's own files: their content identifies runs, so that the
     files are looked up if they are here.
@@ -178,7 +184,6 @@ def experiment_of(file: Path, where: Places) -> Experiment:
 
     from embinit.experiments.inputs.outline import outline
 
-    (draft,) = drafts_of([file])
     if draft.kind == "training" and any(task.name == "files" for task in draft.tasks.values()):
         from embinit.experiments.inputs.resolve import resolve
 

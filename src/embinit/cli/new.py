@@ -89,6 +89,9 @@ def command(
         raise EmbinitError(f"{file} does not end in .toml; name the experiment file to write, for example my.toml")
     if file.exists() and not force:
         raise EmbinitError(f"{file} exists; give another name, or --force to replace it")
+    # A folder of text may hold the experiment file; no .toml in a folder is read.
+    given = [path for path in (*data, *(vectors or ()), tokenizer) if path is not None and not Path(path).is_dir()]
+    shared.keep_inputs((file,), *given)
     with working("reading the text and the vectors"):
         first = starter(file, data, vectors or (), pair, tokenizer, text=text is not None)
     with replacing(file) as out:
@@ -103,7 +106,10 @@ def command(
             "tokenizer": first.tokenizer,
             "dim": first.dim,
         }
-        print_json({**facts, "starts": first.starts, "notes": first.notes, "commands": list(commands)})
+        unused = [list(entry) for entry in first.unused]
+        print_json(
+            {**facts, "starts": first.starts, "unused": unused, "notes": first.notes, "commands": list(commands)}
+        )
         return
     screen = console()
     screen.print(facts_table(_facts(first)))
@@ -163,7 +169,8 @@ def _facts(first: Starter) -> list[tuple[str, str]]:
         share = None if entry.covered is None else f"{entry.path}: {percent(entry.covered)} of running tokens"
         texts[entry.side] = f"{share or 'GloVe vectors, to be trained on your text'}, {entry.dim} dimensions"
     for path, side, part in first.unused:
-        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens"
+        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens; "
+        texts[side] += "give vectors of this language with a second --vectors"
     facts += [(side, texts[side]) for side in first.sides]
     return [*facts, ("starts", f"{', '.join(first.starts)}: {plural(3, 'seed')} each")]
 

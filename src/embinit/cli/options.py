@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -178,12 +180,21 @@ def aligned_of(
         return align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)  # type: ignore[arg-type]
 
 
-def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
-    """Raise EmbinitError if an output would replace an input: a file, a source, or a file in a folder that is read."""
-    if not out.exists():
+def keep_inputs(outputs: Iterable[Path | None], *inputs: str | Path | None) -> None:
+    """Raise EmbinitError if an output would replace another output or an input.
+
+    An input is a file, a source, or a folder that is read. Files are compared by identity, so that links count too.
+    """
+    targets: dict[str, Path] = {}
+    for target in outputs:
+        if target is not None and targets.setdefault(os.path.realpath(target), target) is not target:
+            raise EmbinitError(f"two files of this command would be {target}; give them different names")
+    existing = [target for target in targets.values() if target.exists()]
+    if not existing:
         return
-    for given in inputs:
-        for path in _files_of(given):
+    files = [path for given in inputs for path in _files_of(given)]
+    for out in existing:
+        for path in files:
             if path.is_dir() and any(inner.is_file() and inner.samefile(out) for inner in path.iterdir()):
                 raise EmbinitError(f"{out} is a file of {path}, which this command reads; write to another folder")
             if path.is_file() and path.samefile(out):
@@ -192,8 +203,10 @@ def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
 
 def _files_of(given: str | Path | None) -> list[Path]:
     """Return the files and folders of an input: a path, or the text of a source."""
-    if given is None or isinstance(given, Path):
-        return [] if given is None else [given]
+    if given is None:
+        return []
+    if isinstance(given, Path) and given.is_file() and given.suffix not in (".npy", ".safetensors"):
+        return [given]
     from embinit.sources.load import input_files
 
     return input_files(given)

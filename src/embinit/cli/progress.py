@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.cli.console import console, table
-from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.format import duration, plural
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Progress(Watch):
             known.before, known.records = known.records, moment.records
         if self._live is None and time.monotonic() - known.printed >= _SECONDS_BETWEEN_LINES:
             known.printed = time.monotonic()
-            self.message(f"{named(group)}: {_progress_text(moment)}")
+            self.message(f"{named(group)}: {_progress_text(group, moment)}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
         """Show that a group is finished."""
@@ -97,7 +97,7 @@ class Progress(Watch):
 
         lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
         for known in list(self._training.values()):
-            progress = _progress_text(known.moment) if known.moment is not None else "beginning"
+            progress = _progress_text(known.group, known.moment) if known.moment is not None else "beginning"
             lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {progress}"))
             if known.records:
                 lines.append(_records(known))
@@ -125,8 +125,8 @@ def named(group: Group) -> str:
     return f"{task}, {spec.task.tokenizer}, {model['layers']} x {model['dim']}"
 
 
-def _progress_text(moment: Any) -> str:
-    speed = f", {moment.sentences_per_second:,.0f} sentences/s" if moment.sentences_per_second else ""
+def _progress_text(group: Group, moment: Any) -> str:
+    speed = f", {speed_text(group, moment)}" if moment.sentences_per_second else ""
     done = moment.epoch - 1 + moment.step / max(1, moment.steps)
     left = moment.seconds / done * (moment.epochs - done) if done > 0 else 0.0
     return (

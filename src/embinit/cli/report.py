@@ -84,17 +84,26 @@ def command(
     """
     from embinit.cli.console import console, print_json, working
     from embinit.cli.report_tables import print_report
+    from embinit.errors import EmbinitError
 
+    planning.check_there([file])
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
+            inputs: Sequence[str | Path] = [file]
         else:
             _refuse_table_options(file, baseline, lower_is_better)
-            finished = file.suffix == ".json"
-            summary, keep = _read_results(file) if finished else _read_experiment(file, runs, work, data, vectors)
+            if file.is_file() and file.suffix not in (".toml", ".json"):
+                raise EmbinitError(
+                    f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
+                )
+            if file.suffix == ".json":
+                (summary, keep), inputs = _read_results(file), [file]
+            else:
+                summary, keep, inputs = _read_experiment(file, runs, work, data, vectors)
     targets = _targets(_formats(form, out), out, summary.name)
-    for path in targets.values():
-        shared.keep_inputs(path, file)
+    run_folders = [path.parent for path in targets.values() if (path.parent / "run.json").is_file()]
+    shared.keep_inputs(targets.values(), *inputs, *run_folders)
     written = _write(summary, keep, targets)
     if json:
         print_json(summary.as_json())
@@ -128,15 +137,18 @@ def _read_results(file: Path) -> tuple[Summary, Writer]:
 
 def _read_experiment(
     file: Path, runs: Path, work: Path | None, data: Path | None, vectors: Path | None
-) -> tuple[Summary, Writer]:
-    """Return the report on an experiment's TOML and its runs, and the function that writes its results file."""
+) -> tuple[Summary, Writer, Sequence[str | Path]]:
+    """Return the report on an experiment's TOML, the function that writes its results file, and the files that it read."""
     from dataclasses import replace
+
+    from embinit.experiments.inputs.locations import files_of
 
     where = planning.places_of(runs, work, data, vectors)
     options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
-    experiment = planning.experiment_of(file, where)
+    (draft,) = planning.drafts_of([file])
+    experiment, inputs = planning.experiment_of(draft, where), files_of(draft, where)
     if experiment.kind != "training":
-        from embinit.experiments.measured import read_measured
+        from embinit.experiments.measured import measured_path, read_measured
         from embinit.reports.analysis.measurements import summarize_measured
 
         measured = read_measured(runs, experiment.name)
@@ -146,7 +158,8 @@ def _read_experiment(
 
             write_measured(experiment, measured, path, _public_name(file))
 
-        return summarize_measured(experiment, measured, str(file), options), keep_measured
+        summary = summarize_measured(experiment, measured, str(file), options)
+        return summary, keep_measured, [*inputs, measured_path(runs, experiment.name)]
     from embinit.experiments.runs.store import results_of
     from embinit.reports.analysis.samples import data_notes, texts_in
     from embinit.reports.summarize import summarize
@@ -164,7 +177,7 @@ def _read_experiment(
 
         write_compact(experiment, results, path, _public_name(file))
 
-    return summary, keep
+    return summary, keep, inputs
 
 
 def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Writer]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from embinit.files import replacing
 from embinit.format import plural, printable
-from embinit.text.markers import scheme_of
+from embinit.text.markers import encode_token, scheme_of
 from embinit.types import Aligned
 
 #: The number of tokens in the text of a summary, and in JSON.
@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r".*(&(apos|quot|amp|lt|gt|#\d+);|@-@).*")
 class Reason:
     """A likely reason why tokens are missing."""
 
-    #: `word count`, `case`, `pieces`, `escapes` or `tokenization`
+    #: `word count`, `lines`, `case`, `pieces`, `escapes` or `tokenization`
     kind: str
     #: the number of missing tokens that it explains
     tokens: int
@@ -83,7 +83,7 @@ class MissingTokens:
         if self.counts is not None:
             lines = [f"{token}\t{count}" for token, count in zip(lines, self.counts, strict=True)]
         with replacing(path) as file:
-            file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+            file.write(b"".join(encode_token(line) + b"\n" for line in lines))
 
 
 def missing_tokens(aligned: Aligned) -> MissingTokens:
@@ -109,6 +109,12 @@ def _reasons(tokens: tuple[str, ...], aligned: Aligned) -> Iterator[Reason]:
     pairs = [token for token in tokens if _WORD_AND_COUNT.fullmatch(token)]
     if _enough(pairs, tokens):
         yield _reason("word count", "a word and its count in one line", pairs, "keep the word alone in each line")
+        return
+    lines = [token for token in tokens if len(token.split()) > 2]
+    if _enough(lines, tokens):
+        yield _reason(
+            "lines", "lines of text instead of words", lines, "build the vocabulary from the text with --text"
+        )
         return
     if tokens and scheme_of(aligned.vocabulary.tokens) != "words" and aligned.vocabulary.split is None:
         remedy = "give the tokenizer's folder or tokenizer.json, so that rows of pieces are composed"

@@ -10,8 +10,9 @@ from typing import Any
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.interruption import Interruption
-from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.experiments.jobs import Group
+from embinit.format import printable
 
 
 class _LinePrinter(Watch):
@@ -24,8 +25,8 @@ class _LinePrinter(Watch):
     def moment(self, group: Group, moment: Any) -> None:
         """Print the progress of a group."""
         if moment.records is not None:
-            speed = f"{moment.sentences_per_second:,.0f} sentences/s"
-            self.message(f"{group.name}: {len(group.jobs)} members, epoch {moment.epoch} of {moment.epochs}, {speed}")
+            speed = f"epoch {moment.epoch} of {moment.epochs}, {speed_text(group, moment)}"
+            self.message(f"{group.name}: {len(group.jobs)} members, {speed}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
         """Print that a group is done."""
@@ -37,7 +38,7 @@ class _LinePrinter(Watch):
 
     def message(self, text: str) -> None:
         """Print any other message."""
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -48,7 +49,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto", help="auto (default), cpu, cuda, cuda:1 ...")
     parser.add_argument("--members", type=int, default=None, help="largest number of runs that train side by side")
     parser.add_argument(
-        "--workers", type=int, default=None, help="number of processes; by default the cores, or 1 with a GPU"
+        "--workers", type=int, default=None, help="number of processes; by default one for each core, or two on a GPU"
     )
     parser.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints")
     parser.add_argument("--keep-weights", action="store_true", help="keep the weights of each run's best epoch")
@@ -68,7 +69,7 @@ def main(words: list[str] | None = None) -> int:
                 keep_weights=given.keep_weights,
             )
     except EmbinitError as error:
-        print(f"embinit: {error}", file=sys.stderr)
+        print(f"embinit: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # the second one
         print("stopped at once; run the same command again to continue from the last checkpoints", file=sys.stderr)

@@ -128,6 +128,9 @@ def _read_runs(path: Path) -> tuple[list[_ScoreLine], list[str], list[str]]:
     text_columns = [name for name in others if not any(_is_number(cells[name]) for _, cells in lines)]
     columns = [name for name in others if name not in text_columns]
     if not columns:
+        for name in others[:1]:  # a number that is written differently, such as 2,5 or 2.5 %
+            number, cells = next(((number, cells) for number, cells in lines if cells[name]), lines[0])
+            _score(f"{path}, line {number}: {name}", cells[name])
         raise EmbinitError(f"{path} has no column of scores beside {listed(header)}; add `score` with a number a line")
     runs = [_run(f"{path}, line {number}", cells, columns) for number, cells in lines]
     seen: dict[tuple[str, str, int], int] = {}
@@ -154,14 +157,16 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:
         raise EmbinitError(f"{path}, line {reader.line_num} cannot be read as CSV: {error}") from None
-    header = [
-        name.lower() if name.lower() in (_START, _SEED, _BLOCK) else name for name in (lines or [(1, [""])])[0][1]
-    ]
+    if not lines:
+        raise EmbinitError(f"{path} is empty; its first line must name the columns start, seed and score")
+    header = [name.lower() if name.lower() in (_START, _SEED, _BLOCK) else name for name in lines[0][1]]
     for name in (_START, _SEED):
         if name not in header:
+            near = closest(name, filter(None, header))
+            hint = near if "did you mean" in near else f"; it has {listed(list(filter(None, header)))}"
             raise EmbinitError(
-                f"{path} has no column {name!r}{closest(name, filter(None, header))}; its first line must name the "
-                "columns start, seed and score, for example `start,seed,score`"
+                f"{path} has no column {name!r}{hint}; its first line must name the columns start, seed and score, for "
+                "example `start,seed,score`"
             )
     if len(set(header)) < len(header) or not all(header):
         raise EmbinitError(f"{path}: every column needs a name of its own; the first line has {', '.join(header)}")
@@ -189,7 +194,8 @@ def _score(place: str, cell: str) -> float | None:
     if not cell:
         return None
     if not _is_number(cell):
-        hint = f"; write {cell.replace(',', '.')}" if _is_number(cell.replace(",", ".")) else ""
+        plain = cell.replace(",", ".").removesuffix("%").strip()
+        hint = f"; write {plain}" if _is_number(plain) else ""
         raise EmbinitError(f"{place} is {cell!r}, but a number is expected{hint}")
     value = float(cell)
     return value if math.isfinite(value) else math.nan

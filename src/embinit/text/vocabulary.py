@@ -158,7 +158,8 @@ def from_text(
         counts.pop(special, None)
     kept = sorted((token for token, count in counts.items() if count >= min_count), key=lambda t: (-counts[t], t))
     if not kept:
-        raise EmbinitError(f"{origin} has no token that occurs {min_count} times or more")
+        often = f" that occurs {min_count} times or more" if counts else ""
+        raise EmbinitError(f"{origin} has no token{often}")
     listed = (*specials, *kept)
     return Vocabulary(
         listed,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embinit.errors import EmbinitError, require
 from embinit.experiments.execution import checkpoints
+from embinit.experiments.execution.cost import groups_at_once
 from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.execution.processes import cores, in_processes
 from embinit.experiments.execution.provenance import code_of, commit_of
@@ -45,7 +46,8 @@ def execute(
     members
         The largest number of runs that train side by side; by default as many as fit the memory.
     workers
-        The number of processes; by default one for each core without a GPU, and one with a GPU.
+        The number of processes; by default one for each core of a CPU, or two on a card if its memory has room for two
+        groups at once.
     watch
         The observer of the progress.
     stopping
@@ -65,6 +67,7 @@ def execute(
     chosen = device_of(device)
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
+    count = count or groups_at_once(groups, chosen)
     observer = watch or Watch()
     commit = commit_of() or _planned(plan)
     work = Work(out, chosen, every, commit, observer, stopping, keep_weights=keep_weights)
@@ -93,11 +96,15 @@ def _planned(plan: Jobs) -> str:
     return plan.commit + "?" * (bool(plan.commit) and plan.code != code_of())
 
 
-def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int:
-    """Return the number of processes. On a CPU, one process for each core is faster than one process on all cores."""
+def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int | None:
+    """Return the number of processes; None: as many as the device can train groups at once.
+
+    On a CPU, one process for each core is faster than one process on all cores.
+    """
+    if asked is None and device != "cpu":
+        return None
     missing = sum(not is_done(out / key) for key in {job.key for job in plan.jobs})
-    usual = cores() if device == "cpu" else 1
-    return max(1, min(asked if asked is not None else usual, missing))
+    return max(1, min(asked if asked is not None else cores(), missing))
 
 
 def device_of(name: str) -> str:

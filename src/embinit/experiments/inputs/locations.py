@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embinit.corpora.data_sets import data_folder
-from embinit.errors import EmbinitError
+from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.draft import Draft, DraftBlock
 from embinit.experiments.definition.settings import SourceSettings, TaskSettings
 from embinit.experiments.inputs.lookup import find, not_found
@@ -84,6 +84,17 @@ def data_at(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
         return [folder] if folder is not None and folder.is_dir() else []
     paths = [find(name, data_folders(where, beside)) for name in _names(task.path, where, beside)]
     return [path for path in paths if path is not None] if all(paths) else []
+
+
+def files_of(draft: Draft, where: Places) -> list[str | Path]:
+    """Return the files and folders of data, tokenizers and vectors that an experiment names, as far as they are here."""
+    beside = draft.file.parent
+    files: list[str | Path] = [path for task in draft.tasks.values() for path in data_at(task, where, beside)]
+    for task in draft.tasks.values():
+        files += tokenizers_at(task.tokenizer, where, beside) or []
+    paths = [source.path for source in draft.sources.values() if source.path is not None]
+    files += [found for path in paths if (found := vectors_at(path, where, beside)) is not None]
+    return [draft.file, *([draft.included] if draft.included is not None else []), *files]
 
 
 def data_folders(where: Places, beside: Path) -> list[Path]:
@@ -183,6 +194,9 @@ def _text_missing(text: str, where: Places, beside: Path) -> Lack | None:
 def _tokenizer_missing(spec: str, where: Places, beside: Path) -> Lack | None:
     for name in (name.strip() for name in spec.split(",")):
         if tokenizers_at(name, where, beside) is None:
+            near = closest(name, ("whitespace", "characters", "bytes", "spacy"))
+            if "did you mean" in near:
+                return Lack(f"needs the tokenizer {name}", near.removeprefix("; "))
             searched = not_found(name, _vector_folders(where, beside))
             return Lack(f"needs the tokenizer {name}", f"{searched}{_hint(where.vectors, 'vectors')}")
     return None
