@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.cases import Case, Data, Timed, products, steps_an_epoch
 
-TUTORIAL, DECODING = "PyTorch's tutorial", "greedy decoding"
+TUTORIAL, DECODING, OURS = "PyTorch's tutorial", "greedy decoding", "embinit"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Row:
     share_of_peak: float | None = None
     #: sentences/s over those of PyTorch's tutorial
     times_tutorial: float | None = None
+    #: seconds a step over those of bare steps of as many members
+    times_bare: float | None = None
     #: what else is to be said; the reason where nothing was measured
     note: str = ""
 
@@ -59,7 +61,14 @@ def row(case: Case, taken: Timed, data: Data, peaks: dict[str, float]) -> Row:
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with what they are beside the tutorial of the same size and batch, in its first precision."""
+    """Return the rows beside the tutorial of the same size and batch in its first precision, and beside bare steps."""
+    bare = {_members(one.case): one.seconds for one in rows if one.case.what == OURS and one.seconds}
+    rows = [
+        replace(one, times_bare=one.seconds / bare[_members(one.case)])
+        if one.seconds and one.case.what.startswith(f"{OURS}, ") and _members(one.case) in bare
+        else one
+        for one in rows
+    ]
     base: dict[tuple[str, int, int], float] = {}
     for one in rows:
         if one.case.what == TUTORIAL and one.sentences_per_s:
@@ -74,6 +83,10 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 def _size(case: Case) -> tuple[str, int, int]:
     return case.device, case.dim, case.batch
+
+
+def _members(case: Case) -> tuple[str, int, int, str, int]:
+    return *_size(case), case.precision, case.members
 
 
 # ---------------------------------------------------------------- bars

@@ -126,7 +126,7 @@ WRONG = {
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
     "dim": (
         ["inspect", "{glove}", "--dim", "7"],
-        "has 24 dimensions, but the model has 7; choose a projection: project='pca'",
+        "has 24 dimensions, but the model has 7; choose a projection: project='orthogonal' or 'pca'",
     ),
     "project": (
         ["inspect", "{glove}", "--project", "pca"],

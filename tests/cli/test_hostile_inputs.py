@@ -85,6 +85,12 @@ CASES: dict[str, tuple[list[str], str, Callable[[Path], object], str]] = {
         lambda p: p.write_text('{"tokens": ["w1"], "specials": [["x"]]}'),
         "specials",
     ),
+    "a page of a comparison": (
+        ["inspect", "{vectors}", "--new-tokens", "2", "--html", "{file}"],
+        "x.html",
+        lambda p: p.touch(),
+        "--html does not go with --new-tokens",
+    ),
     "a vocabulary without end": (
         ["inspect", "{vectors}", "--vocab", "{file}"],
         "x.txt",

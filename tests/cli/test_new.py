@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [rng.integers(0, 30, rng.integers(2, 6)) for _ in range(120)]
     (tmp_path / "train.de").write_text("".join(" ".join(GERMAN[i] for i in row) + "\n" for row in rows))
     (tmp_path / "train.en").write_text("".join(" ".join(ENGLISH[i] for i in row) + "\n" for row in rows))
+    (tmp_path / "short.txt").write_text("".join(" ".join(ENGLISH[i] for i in row) + "\n" for row in rows[:25]))
     labelled = [f"{' '.join(ENGLISH[i] for i in row)}\t{'low' if row[0] < 15 else 'high'}\n" for row in rows]
     (tmp_path / "reviews.tsv").write_text("text\tlabel\n" + "".join(labelled))
     for name, words in (("german.txt", GERMAN), ("english.txt", ENGLISH)):
@@ -48,6 +49,7 @@ CASES = {
     "both languages": (*TEXTS, "--vectors", "english.txt", "--vectors", "german.txt"),
     "one language": (*TEXTS, "--vectors", "english.txt"),
     "text": ("--text", "train.en", "--vectors", "english.txt", "--tokenizer", "whitespace"),
+    "text below a block": ("--text", "short.txt", "--vectors", "english.txt", "--tokenizer", "whitespace"),
     "labels": ("--labelled", "reviews.tsv", "--vectors", "english.txt", "--tokenizer", "whitespace"),
 }
 
@@ -55,7 +57,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_file_runs_as_it_is_written(case: str, folder: Path) -> None:
     made = embinit("new", "my.toml", *CASES[case])
-    if case != "text":
+    if not case.startswith("text"):
         assert made["rows"] == {"train": 96, "valid": 12, "test": 12}
     assert len(made["starts"]) == 3
     outcome = embinit("run", "my.toml", "--epochs", "1", "--workers", "1")

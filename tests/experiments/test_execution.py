@@ -26,6 +26,7 @@ from embinit.experiments.execution.starts import start_of
 from embinit.experiments.inputs.row_files import no_rows
 from embinit.experiments.jobs import Group, read_jobs
 from embinit.experiments.runs.result import read_result
+from embinit.experiments.runs.weights import read_weights
 from embinit.experiments.spec import digest
 from embinit.prepared.folder import open_prepared
 from embinit.recipes.recipe import recipe
@@ -89,6 +90,23 @@ def test_a_run_is_a_folder_of_plain_files(jobs: Path, done: Path) -> None:
         assert 1 <= result.best_epoch <= 2
         assert set(result.run) >= {"device", "versions", "seconds", "members", "commit", "finished"}
         assert result.run["members"] == 4
+
+
+def test_a_sweep_trains_as_one_group_and_leaves_the_files_of_runs_alone(tmp_path: Path) -> None:
+    values = ("model.dropout = [0.0, 0.4]", "training.rate = [5e-3, 1e-3]", "training.frozen_epochs = [1, -1]")
+    blocks = "".join(
+        f'[[block]]\nname = "{value[:12]}"\nrecipe = "pretrained"\nseed = 1\ngrid.{value}\n' for value in values
+    )
+    jobs = planned(tmp_path, blocks)
+    heard = Heard()
+    together = execute(jobs, tmp_path / "together", watch=heard, keep_weights=True)
+    assert heard.sizes == [6]
+    assert not together.failed
+    assert len(execute(jobs, tmp_path / "alone", members=1, keep_weights=True).written) == 6
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
+    for folder in together.written:
+        dropout = read_weights(folder).facts["architecture"]["dropout"]
+        assert dropout == dict(read_result(folder).spec.model)["dropout"]
 
 
 def test_matrices_are_described(jobs: Path, done: Path) -> None:

@@ -102,9 +102,12 @@ def model_text(host: Host, given: str | None) -> str:
 
 def task_lines(host: Host, task: str | None) -> list[tuple[str, str]]:
     """Return the task if it was given or if the advice depends on it."""
+    from embinit.types import TEXT_TASKS
+
     matters = host.positions == "sinusoidal"
     if task is not None:
-        return [("task", task + ("" if matters else " (the advice depends on it only with sinusoidal positions)"))]
+        silent = matters or task in TEXT_TASKS
+        return [("task", task + ("" if silent else " (the advice depends on it only with sinusoidal positions)"))]
     return [("task", "translation (the default; choose --task classification for a classifier)")] if matters else []
 
 

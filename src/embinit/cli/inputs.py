@@ -86,7 +86,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="The number of processes; by default one for each core, or one with a GPU.",
+        help="The number of processes; by default one for each core, or two with a GPU if the memory has room.",
         show_default=False,
     ),
 ]
@@ -172,8 +172,8 @@ def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
     return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))
 
 
-def experiment_of(file: Path, where: Places) -> Experiment:
-    """Return the experiment of a file for its report.
+def experiment_of(draft: Draft, where: Places) -> Experiment:
+    """Return the experiment of a draft for its report.
 
     It is known from the file alone, except for tasks on the user's own files: their content identifies runs, so that the
     files are looked up if they are here.
@@ -182,7 +182,6 @@ def experiment_of(file: Path, where: Places) -> Experiment:
 
     from embinit.experiments.inputs.outline import outline
 
-    (draft,) = drafts_of([file])
     if draft.kind == "training" and any(task.name == "files" for task in draft.tasks.values()):
         from embinit.experiments.inputs.resolve import resolve
 

@@ -91,8 +91,7 @@ def command(
     kind = None if task is None else task_kind(task)
     if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before the source is read
         recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
-    for path in (*files_of(out, format), *([missing] if missing is not None else [])):
-        shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe)
+    shared.keep_inputs((*files_of(out, format), missing), source, vocab, *(text or []), tokenizer, model, recipe)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,

@@ -89,6 +89,9 @@ def command(
         raise EmbinitError(f"{file} does not end in .toml; name the experiment file to write, for example my.toml")
     if file.exists() and not force:
         raise EmbinitError(f"{file} exists; give another name, or --force to replace it")
+    # A folder of text may hold the experiment file; no .toml in a folder is read.
+    given = [path for path in (*data, *(vectors or ()), tokenizer) if path is not None and not Path(path).is_dir()]
+    shared.keep_inputs((file,), *given)
     with working("reading the text and the vectors"):
         made = starter(file, data, vectors or (), pair, tokenizer, text=text is not None)
     with replacing(file) as out:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,14 +179,23 @@ def aligned_of(
         return align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)  # type: ignore[arg-type]
 
 
-def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
-    """Raise EmbinitError if an output would replace an input: a file, a source, or a file in a folder that is read."""
-    if not out.exists():
+def keep_inputs(outputs: Iterable[Path | None], *inputs: str | Path | None) -> None:
+    """Raise EmbinitError if an output would replace another output or an input.
+
+    An input is a file, a source, or a folder that is read. Files are compared by identity, so that links count too.
+    """
+    targets: dict[str, Path] = {}
+    for target in outputs:
+        if target is not None and targets.setdefault(os.path.realpath(target), target) is not target:
+            raise EmbinitError(f"two files of this command would be {target}; give them different names")
+    existing = [target for target in targets.values() if target.exists()]
+    if not existing:
         return
     from embinit.sources.load import input_files
 
-    for given in inputs:
-        for path in [] if given is None else input_files(given):
+    files = [path for given in inputs if given is not None for path in input_files(given)]
+    for out in existing:
+        for path in files:
             if path.is_dir() and any(inner.is_file() and inner.samefile(out) for inner in path.iterdir()):
                 raise EmbinitError(f"{out} is a file of {path}, which this command reads; write to another folder")
             if path.is_file() and path.samefile(out):

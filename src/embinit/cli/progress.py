@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.cli.console import console, table
-from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.format import plural
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Progress(Watch):
             known.before, known.records = known.records, moment.records
         if self._live is None and time.monotonic() - known.told >= _SECONDS_BETWEEN_LINES:
             known.told = time.monotonic()
-            self.said(f"{named(group)}: {_far(moment)}")
+            self.said(f"{named(group)}: {_far(group, moment)}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
         """Hear that a group's folders are written."""
@@ -96,7 +96,7 @@ class Progress(Watch):
 
         lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
         for known in list(self._training.values()):
-            far = _far(known.moment) if known.moment is not None else "beginning"
+            far = _far(known.group, known.moment) if known.moment is not None else "beginning"
             lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {far}"))
             if known.records:
                 lines.append(_records(known))
@@ -124,8 +124,8 @@ def named(group: Group) -> str:
     return f"{task}, {spec.task.tokenizer}, {model['layers']} x {model['dim']}"
 
 
-def _far(moment: Any) -> str:
-    speed = f", {moment.sentences_per_second:,.0f} sentences/s" if moment.sentences_per_second else ""
+def _far(group: Group, moment: Any) -> str:
+    speed = f", {speed_text(group, moment)}" if moment.sentences_per_second else ""
     done = moment.epoch - 1 + moment.step / max(1, moment.steps)
     left = moment.seconds / done * (moment.epochs - done) if done > 0 else 0.0
     return f"epoch {moment.epoch} of {moment.epochs}, step {moment.step} of {moment.steps}{speed}, {clock(left)} left"

@@ -87,17 +87,20 @@ def command(
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
+            inputs: Sequence[str | Path] = [file]
         else:
             _refuse_table_options(file, baseline, lower_is_better)
             if file.is_file() and file.suffix not in (".toml", ".json"):
                 raise EmbinitError(
                     f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
                 )
-            finished = file.suffix == ".json"
-            summary, keep = _read_results(file) if finished else _read_experiment(file, runs, work, data, vectors)
+            if file.suffix == ".json":
+                (summary, keep), inputs = _read_results(file), [file]
+            else:
+                summary, keep, inputs = _read_experiment(file, runs, work, data, vectors)
     targets = _targets(_formats(form, out), out, summary.name)
-    for path in targets.values():
-        shared.keep_inputs(path, file)
+    run_folders = [path.parent for path in targets.values() if (path.parent / "run.json").is_file()]
+    shared.keep_inputs(targets.values(), *inputs, *run_folders)
     written = _write(summary, keep, targets)
     if json:
         print_json(summary.as_json())
@@ -131,25 +134,27 @@ def _read_results(file: Path) -> tuple[Summary, Writer]:
 
 def _read_experiment(
     file: Path, runs: Path, work: Path | None, data: Path | None, vectors: Path | None
-) -> tuple[Summary, Writer]:
-    """Return the report on an experiment's TOML and its runs, and what writes its file of results."""
+) -> tuple[Summary, Writer, Sequence[str | Path]]:
+    """Return the report on an experiment's TOML and its runs, what writes its file of results, and the files it read."""
     from dataclasses import replace
 
-    from embinit.experiments.measured import read_measured
+    from embinit.experiments.inputs.locations import files_of
+    from embinit.experiments.measured import measured_path, read_measured
     from embinit.experiments.runs.store import results_of
     from embinit.reports.results_file import write_compact, write_measured
 
     where = planning.places_of(runs, work, data, vectors)
     options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
-    experiment = planning.experiment_of(file, where)
+    (draft,) = planning.drafts_of([file])
+    experiment, inputs = planning.experiment_of(draft, where), files_of(draft, where)
     shown = _shown(file)
     if experiment.kind != "training":
         from embinit.reports.analysis.measurements import summarize_measured
 
         measured = read_measured(runs, experiment.name)
-        return summarize_measured(experiment, measured, str(file), options), lambda path: write_measured(
-            experiment, measured, path, shown
-        )
+        summary = summarize_measured(experiment, measured, str(file), options)
+        inputs = [*inputs, measured_path(runs, experiment.name)]
+        return summary, lambda path: write_measured(experiment, measured, path, shown), inputs
     from embinit.reports.analysis.sample_texts import data_notes, texts_in
     from embinit.reports.summarize import summarize
 
@@ -160,7 +165,7 @@ def _read_experiment(
     names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
     notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
-    return summary, lambda path: write_compact(experiment, results, path, shown)
+    return summary, lambda path: write_compact(experiment, results, path, shown), inputs
 
 
 def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Writer]:

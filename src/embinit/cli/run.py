@@ -113,6 +113,7 @@ def command(
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError, require
     from embinit.experiments.execution.tensorboard import curves_observer
+    from embinit.experiments.inputs.locations import files_of
     from embinit.experiments.plan import specs_of, unfinished, with_epochs, with_first_seeds, write_plan
     from embinit.experiments.runs.store import is_done
 
@@ -121,6 +122,8 @@ def command(
         require("tensorboard", "tensorboard", "--tensorboard")
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
+    inputs = [path for draft in drafts for path in files_of(draft, where)]
+    shared.keep_inputs([(plan or where.work) / "jobs.json"], *inputs)
     if epochs is not None:
         drafts = with_epochs(drafts, epochs)
     resolved = planning.looked_up(drafts, where) if dry_run else planning.resolved_of(drafts, where)
@@ -163,6 +166,8 @@ def command(
     if not json:
         _results(resolved, runs)
         _say_next(files, epochs, tensorboard, runs)
+        if keep_weights:
+            _say_weights(resolved, runs)
     report(summary, runs, json, again)
     _end_with_damaged(resolved)
 
@@ -210,6 +215,33 @@ def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, r
     folder = "" if runs == planning.RUNS else f" --runs {shlex.quote(str(runs))}"
     for file in files:
         screen.print(f"report: embinit report {shlex.quote(str(file))}{folder}", markup=False, soft_wrap=True)
+
+
+def _say_weights(resolved: Resolved, runs: Path) -> None:
+    """Print, for each block of language models, the command that converts the weights of the best run."""
+    from embinit.cli.console import console
+    from embinit.cli.listing import words
+    from embinit.experiments.runs.splits import with_scored_split
+    from embinit.experiments.runs.store import results_of
+    from embinit.experiments.runs.weights import NAME
+    from embinit.reports.metrics import metric
+    from embinit.types import TEXT_TASKS
+
+    for experiment in resolved.experiments:
+        results = results_of(experiment, runs)
+        for block in (with_scored_split(block, results) for block in experiment.blocks):
+            scores = {
+                planned: results[key].scores[block.split][block.score]
+                for planned in block.runs
+                if planned.spec.task.kind in TEXT_TASKS
+                and ((key := planned.spec.key) in results and (runs / key / NAME).is_file())
+                and block.score in results[key].scores.get(block.split, {})
+            }
+            if scores:
+                best = (max if metric(block.score, block.split).higher else min)(scores, key=lambda run: scores[run])
+                folder = shlex.quote(str(runs / best.spec.key))
+                text = f"best run of {block.name}: {words(best.axes)}, seed {best.spec.seed}: "
+                console().print(f"{text}embinit convert {folder} -o FOLDER", markup=False, soft_wrap=True)
 
 
 def _record(drafts: list[Draft], resolved: Resolved, runs: Path, whole: bool, quick: bool) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from embinit.files import replacing
 from embinit.format import plural, printable
-from embinit.text.markers import scheme_of
+from embinit.text.markers import encode_token, scheme_of
 from embinit.types import Aligned
 
 #: The text of a summary shows so many tokens, and JSON so many.
@@ -83,7 +83,7 @@ class MissingTokens:
         if self.counts is not None:
             lines = [f"{token}\t{count}" for token, count in zip(lines, self.counts, strict=True)]
         with replacing(path) as file:
-            file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+            file.write(b"".join(encode_token(line) + b"\n" for line in lines))
 
 
 def missing_tokens(aligned: Aligned) -> MissingTokens:

@@ -33,7 +33,9 @@ class Verdict:
 
     #: the rule that decided; it gives the advice and the headline
     case: Case
+    #: the advised recipe
     recipe: str
+    #: the single findings, each with its severity and its sentence
     findings: tuple[Finding, ...]
     #: the factor on the rows' learning rate: 1 is the rate of the other weights
     rate: float = 1.0

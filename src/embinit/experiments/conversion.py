@@ -11,7 +11,7 @@ from embinit.errors import EmbinitError, require
 from embinit.experiments.runs.weights import KeptWeights, read_weights
 from embinit.export.resize import quiet
 from embinit.files import replacing_folder
-from embinit.records import Damaged
+from embinit.records import Damaged, typed
 from embinit.text.tokenizers import tokenizer
 
 #: Logits may differ by this share of the largest one.
@@ -54,6 +54,7 @@ def convert(run: Path, out: Path) -> Converted:
     """
     weights = read_weights(run)
     architecture = _architecture(weights, run)
+    _check_shapes(weights, architecture, run)
     if not architecture.is_language_model:
         raise EmbinitError(f"{run} is a {architecture.task}; only language models become folders of transformers")
     transformers = require("transformers", "train", "writing a folder of transformers")
@@ -79,11 +80,30 @@ def convert(run: Path, out: Path) -> Converted:
 def _architecture(weights: KeptWeights, run: Path) -> Any:
     from embinit.models.architecture import Architecture
 
-    values = {**weights.facts["architecture"]}
     try:
+        values = typed(weights.facts["architecture"], Architecture)
         return Architecture(**{**values, "vocabularies": tuple(values["vocabularies"])})
-    except (EmbinitError, TypeError, KeyError) as error:
+    except EmbinitError as error:
         raise Damaged(f"{run} has weights of a model that this embinit does not know: {error}") from None
+
+
+def _check_shapes(weights: KeptWeights, architecture: Any, run: Path) -> None:
+    """Raise Damaged unless the tensors are those of the architecture, before a model of its size is made."""
+    from embinit.models.parameters import parameters
+
+    for side, size in zip(architecture.sides, architecture.vocabularies, strict=True):
+        tokens = weights.facts["vocabularies"].get(side, [])
+        if len(set(tokens)) != size or side not in weights.facts["tokenizers"]:
+            raise Damaged(f"{run} has weights that do not fit its model: {size:,} rows and {len(tokens):,} tokens")
+    if architecture.layers > len(weights.tensors):
+        raise Damaged(f"{run} has weights that do not fit its model: it has {architecture.layers:,} layers")
+    shapes = {parameter.name: parameter.shape for parameter in parameters(architecture)}
+    for side, size in zip(architecture.sides, architecture.vocabularies, strict=True):
+        shapes[f"{side}.embedding"] = (size, architecture.dim)
+    found = {name: values.shape for name, values in weights.tensors.items()}
+    wrong = [name for name in {**shapes, **found} if shapes.get(name) != found.get(name)]
+    if wrong:
+        raise Damaged(f"{run} has weights that do not fit its model: {wrong[0]}")
 
 
 def _checked(named: dict[str, Any], model: Any, run: Path) -> dict[str, Any]:

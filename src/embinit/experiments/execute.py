@@ -10,8 +10,9 @@ from typing import Any
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.interruption import Interruption
-from embinit.experiments.execution.observer import Watch
+from embinit.experiments.execution.observer import Watch, speed_text
 from embinit.experiments.jobs import Group
+from embinit.format import printable
 
 
 class _Lines(Watch):
@@ -24,8 +25,8 @@ class _Lines(Watch):
     def moment(self, group: Group, moment: Any) -> None:
         """Print how far a group is."""
         if moment.records is not None:
-            speed = f"{moment.sentences_per_second:,.0f} sentences/s"
-            self.said(f"{group.name}: {len(group.jobs)} members, epoch {moment.epoch} of {moment.epochs}, {speed}")
+            far = f"epoch {moment.epoch} of {moment.epochs}, {speed_text(group, moment)}"
+            self.said(f"{group.name}: {len(group.jobs)} members, {far}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
         """Print that a group is done."""
@@ -37,7 +38,7 @@ class _Lines(Watch):
 
     def said(self, text: str) -> None:
         """Print anything else."""
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -47,7 +48,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--out", "-o", type=Path, required=True, help="where finished runs go")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--members", type=int, default=None, help="train at most so many side by side")
-    parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core without a GPU")
+    parser.add_argument("--workers", type=int, default=None, help="processes; by default one a core, or two on a GPU")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between checkpoints")
     parser.add_argument("--keep-weights", action="store_true", help="keep the weights of each run's best epoch")
     given = parser.parse_args(words)
@@ -66,7 +67,7 @@ def main(words: list[str] | None = None) -> int:
                 keep_weights=given.keep_weights,
             )
     except EmbinitError as error:
-        print(f"embinit: {error}", file=sys.stderr)
+        print(f"embinit: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # the second one
         print("stopped at once; the same command goes on from the last checkpoints", file=sys.stderr)

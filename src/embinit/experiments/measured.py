@@ -97,9 +97,14 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 }  # fmt: skip
 
 
+def measured_path(runs: Path, name: str) -> Path:
+    """Return the file with the measurements of an experiment, which need not exist."""
+    return runs / "measured" / f"{component(name, 'the name of the experiment')}.json"
+
+
 def read_measured(runs: Path, name: str) -> Measured | None:
     """Return the measurements of an experiment; None if there are none yet."""
-    path = runs / "measured" / f"{component(name, 'the name of the experiment')}.json"
+    path = measured_path(runs, name)
     if not path.is_file():
         return None
     try:

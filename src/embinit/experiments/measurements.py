@@ -21,6 +21,7 @@ from embinit.experiments.execution.starts import aligned_of, dim_of, start_of
 from embinit.experiments.experiment import Block, Experiment, Planned
 from embinit.experiments.inputs.locations import Places
 from embinit.experiments.inputs.resolve import Resolved
+from embinit.experiments.measured import measured_path
 from embinit.experiments.plan import jobs_of
 from embinit.experiments.spec import Spec
 from embinit.files import replacing
@@ -50,7 +51,7 @@ def measure(draft: Draft, experiment: Experiment, resolved: Resolved, runs: Path
         head = {"name": block.name, "paper": list(block.paper), "sources": dict(block.sources), "task": _task(block)}
         blocks.append({**head, "missing": block.missing, "rows": rows})
     content = {"name": experiment.name, "kind": experiment.kind, "title": experiment.title, "blocks": blocks}
-    path = runs / "measured" / f"{experiment.name}.json"
+    path = measured_path(runs, experiment.name)
     with replacing(path) as out:
         out.write(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     return path

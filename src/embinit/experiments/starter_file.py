@@ -155,7 +155,8 @@ class Starter:
         text = self.kind in TEXT_TASKS
         small = self.rows["train"] < _SMALL
         batch = _BLOCKS if text else 32 if small else 64
-        steps = max(1, (self.words // _BLOCK if text else self.rows["train"]) // batch)
+        length = min(_BLOCK, self.words + self.rows["train"])  # no tokenizer makes fewer tokens: each line has an end
+        steps = max(1, (self.words // length if text else self.rows["train"]) // batch)
         epochs = min(_MOST_EPOCHS, max(_FEWEST_EPOCHS, -(-_STEPS // steps)))
         starts = json.dumps(list(self.starts))
         random = [side for side in self.sides if self._source_of(side) is None]
@@ -171,7 +172,7 @@ class Starter:
         axis = "grid.recipe" if not random else f"grid.{next(side for side in self.sides if side not in random)}.recipe"
         return [
             *lines,
-            *(['model.preset = "gpt2"', f"model.length = {_BLOCK}  # tokens of a block"] if text else []),
+            *(['model.preset = "gpt2"', f"model.length = {length}  # tokens of a block"] if text else []),
             f"model.heads = {default_heads(self.dim)}  # divides the {self.dim} dimensions of the vectors",
             f"model.layers = {2 if small else 3}",
             *([f"model.feedforward = {4 * self.dim}"] if text else []),

@@ -99,6 +99,8 @@ class Draft:
     blocks: tuple[DraftBlock, ...]
     #: as in `Experiment`
     against: tuple[Baseline, ...] = ()
+    #: the file whose sources, tasks and recipes it includes
+    included: Path | None = None
 
     @property
     def name(self) -> str:

@@ -39,6 +39,7 @@ def read_draft(path: Path) -> Draft:
     return Draft(
         path, file.title or path.stem, file.question, baselines[0].recipe, file.notes, file.kind, file.cost,
         tables.sources, tables.tasks, blocks, () if plain else baselines,
+        path.parent / file.include if file.include else None,
     )  # fmt: skip
 
 

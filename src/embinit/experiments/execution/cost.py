@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,20 @@ def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> 
     room = _constants()[kind]["share"] * _memory(device)
     each = cost(job.spec, opened(job.task), kind).memory
     return max(1, min(int(room / each), int(_constants()[kind]["most"])))
+
+
+def groups_at_once(groups: Sequence[Group], device: str, opened: Opening = open_prepared) -> int:
+    """Return the number of groups that a device works on at once: on a card, as many as its memory has room for.
+
+    The largest groups count, because any two groups may meet.
+    """
+    if not device.startswith("cuda"):
+        return 1
+    constants = _constants()["cuda"]
+    sizes = sorted((group_cost(group, device, opened)[1] for group in groups), reverse=True)
+    needed = accumulate(size + constants["process"] for size in sizes[: int(constants["at_once"])])
+    room = float(constants["share"]) * _memory(device)
+    return max(1, len([size for size in needed if size <= room]))
 
 
 def likely_device(name: str) -> str:

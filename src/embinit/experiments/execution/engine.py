@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embinit.errors import EmbinitError, require
 from embinit.experiments.execution import checkpoints
+from embinit.experiments.execution.cost import groups_at_once
 from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.execution.processes import cores, in_processes
 from embinit.experiments.execution.provenance import code_of, commit_of
@@ -34,15 +35,16 @@ def execute(
 ) -> ExecutionSummary:
     """Return what became of the jobs of a file; every finished run is a folder below `out`.
 
-    `members` is the most that train side by side (by default as many as fit), `workers` the processes (by default one a
-    core without a GPU, and one with it), `every` the seconds between checkpoints. With `keep_weights`, a run's folder also
-    gets the weights of its best epoch.
+    `members` is the most that train side by side (by default as many as fit), `every` the seconds between checkpoints.
+    `workers` is the number of processes: by default one for each core of a CPU, or two on a card if its memory has room for
+    two groups at once. With `keep_weights`, a run's folder also gets the weights of its best epoch.
     """
     plan = read_jobs(jobs)
     _check_libraries(plan)
     chosen = device_of(device)
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
+    count = count or groups_at_once(groups, chosen)
     listening = watch or Watch()
     commit = commit_of() or _planned(plan)
     work = Work(out, chosen, every, commit, listening, stopping, keep_weights=keep_weights)
@@ -71,11 +73,15 @@ def _planned(plan: Jobs) -> str:
     return plan.commit + "?" * (bool(plan.commit) and plan.code != code_of())
 
 
-def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int:
-    """Return how many processes share the work: a CPU's cores do better with a process each than with one on all."""
+def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int | None:
+    """Return how many processes share the work; None: as many as the device works on groups at once.
+
+    A CPU's cores do better with a process each than with one on all.
+    """
+    if asked is None and device != "cpu":
+        return None
     missing = sum(not is_done(out / key) for key in {job.key for job in plan.jobs})
-    usual = cores() if device == "cpu" else 1
-    return max(1, min(asked if asked is not None else usual, missing))
+    return max(1, min(asked if asked is not None else cores(), missing))
 
 
 def device_of(name: str) -> str:

@@ -41,25 +41,23 @@ def train_members(
     every: float,
     stopping: Callable[[], bool],
 ) -> Outcome:
-    """Return the outcome of members that differ in seed, matrices and the rates of their rows alone."""
+    """Return the outcome of members that differ in seed, matrices and the settings of each member alone."""
     from embinit.models.model import Member
     from embinit.training.loop import train
 
     trainings = [training_of(spec) for spec in specs]
-    held = trainings[0].frozen_rows == "found"
+    model = architecture_of(specs[0], prepared)
     members = [
         Member(
             seed=spec.seed,
             matrices=start.matrices,
-            frozen=start.found if held else None,
+            frozen=start.found if training.frozen_rows == "found" else None,
             found=start.found,
-            embedding_rate=training.embedding_rate,
-            found_rate=training.found_rate,
+            dropout=dict(spec.model).get("dropout", model.dropout),
         )
         for spec, start, training in zip(specs, starts, trainings, strict=True)
     ]
-    model = architecture_of(specs[0], prepared)
-    return train(prepared, model, members, trainings[0], device, progress, checkpoint, every, stopping)
+    return train(prepared, model, members, trainings, device, progress, checkpoint, every, stopping)
 
 
 def stopped() -> type[Exception]:
@@ -88,7 +86,7 @@ def weights_of(outcome: Any, place: int, prepared: Prepared, spec: Spec) -> Kept
     settings = prepared.manifest["settings"]
     tensors = {name: weight[place].detach().cpu().numpy() for name, weight in outcome.stack.weights.items()}
     facts: WeightFacts = {
-        "architecture": asdict(outcome.stack.architecture),
+        "architecture": asdict(architecture_of(spec, prepared)),
         "vocabularies": {side: list(prepared.vocabularies[side].tokens) for side in prepared.sides},
         "tokenizers": dict(zip(prepared.sides, settings["tokenizers"], strict=True)),
         "lower": bool(settings["lower"]),

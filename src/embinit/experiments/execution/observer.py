@@ -8,6 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from embinit.experiments.jobs import Group
+from embinit.types import TEXT_TASKS
+
+
+def speed_text(group: Group, moment: Any) -> str:
+    """Return the speed of a group: sentences a second, of a running text blocks a second."""
+    unit = "blocks" if group.jobs[0].spec.task.kind in TEXT_TASKS else "sentences"
+    return f"{moment.sentences_per_second:,.0f} {unit}/s"
 
 
 class Watch:

@@ -86,6 +86,17 @@ def data_at(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
     return [path for path in paths if path is not None] if all(paths) else []
 
 
+def files_of(draft: Draft, where: Places) -> list[str | Path]:
+    """Return the files and folders of data, tokenizers and vectors that an experiment names, as far as they are here."""
+    beside = draft.file.parent
+    files: list[str | Path] = [path for task in draft.tasks.values() for path in data_at(task, where, beside)]
+    for task in draft.tasks.values():
+        files += tokenizers_at(task.tokenizer, where, beside) or []
+    paths = [source.path for source in draft.sources.values() if source.path is not None]
+    files += [found for path in paths if (found := vectors_at(path, where, beside)) is not None]
+    return [draft.file, *([draft.included] if draft.included is not None else []), *files]
+
+
 def data_folders(where: Places, beside: Path) -> list[Path]:
     """Return the folders in which a path of data is looked up, in this order."""
     return [beside, *([where.data] if where.data is not None else [])]

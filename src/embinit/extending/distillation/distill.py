@@ -117,6 +117,8 @@ def distill(
         "matched": _NAMES[match],
         "difference": " → ".join(f"{loss:.3g}" for loss in fitted.losses) + " (mean of each pass)",
     }
+    if fitted.damaged:
+        details["checkpoint"] = "of a stopped run, damaged: the fit began again"
     return Distilled(fitted.rows, details)
 
 
