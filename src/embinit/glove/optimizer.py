@@ -16,8 +16,8 @@ from embinit.glove import checkpoint as checkpoints
 from embinit.glove.checkpoint import Position, Settings
 from embinit.glove.corpus import Progress
 from embinit.glove.kernel import Entries, Parameters, initial, sweep
-from embinit.seeds import stream
 from embinit.records import Damaged
+from embinit.seeds import stream
 from embinit.types import Matrix
 
 #: Entries that a thread works through before progress is told: some tenths of a second.

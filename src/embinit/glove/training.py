@@ -84,7 +84,16 @@ def train(
     )  # fmt: skip
     pairs = len(entries.counts)
     return TrainedVectors(
-        corpus.vocabulary, vectors, losses, corpus.tokens, pairs, corpus.rare, corpus.left_out, resumed, threads, damaged
+        corpus.vocabulary,
+        vectors,
+        losses,
+        corpus.tokens,
+        pairs,
+        corpus.rare,
+        corpus.left_out,
+        resumed,
+        threads,
+        damaged,
     )
 
 
