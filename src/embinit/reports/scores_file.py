@@ -232,8 +232,8 @@ def _block(path: Path, name: str, column: str, members: Sequence[_Run], starts: 
     own = {run.start for run in members}
     if len(own) * len(seeds) > _LARGEST_BLOCK:
         raise EmbinitError(
-            f"{path}: block {name!r} has {len(own):,} starts and {len(seeds):,} seeds, more than {_LARGEST_BLOCK:,} runs; number "
-            "the seeds of every start alike, or give fewer lines"
+            f"{path}: block {name!r} has {len(own):,} starts and {len(seeds):,} seeds, more than {_LARGEST_BLOCK:,} runs; "
+            "number the seeds of every start alike, or give fewer lines"
         )
     planned = [
         Planned(Spec(task, (), seed, ((_START, start), (_SCORE, column)), ()), ((_START, start),))
