@@ -1,8 +1,8 @@
-"""Dropout whose masks are a function of the member's seed, the step and the place alone.
+"""Dropout whose masks depend on the member's seed, the step and the place alone.
 
-torch's own dropout takes no generator, so what one member drops would depend on who trains beside it. Here each element
-has a number of its own, a hash of (seed, step, place, row, column): the same across initializations of one seed, the same on
-every device, and cheap enough to be computed again in the backward pass instead of being kept.
+torch's dropout takes no generator, so the mask of a member would depend on the other members. Here each element has a
+number of its own, a hash of (seed, step, place, row, column). The number is the same for all starts of a seed and on every
+device. It is cheap, so the backward pass computes it again instead of keeping it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def _mixed(value: Tensor) -> Tensor:
 
 
 class Dropout:
-    """What is dropped in one step; `keys` has a number for each member, of its seed and the step."""
+    """The dropout masks of one step; `keys` has a number for each member, made of its seed and the step."""
 
     def __init__(self, rates: float | Sequence[float], keys: Tensor, places: Sequence[str]) -> None:
         each = (rates,) * len(keys) if isinstance(rates, float | int) else tuple(rates)
-        #: the largest share that a member drops
+        #: the largest dropout rate of a member
         self.rate = max(each)
         self._limits = _limits(each, keys.device)
         self._alike = len(set(each)) == 1
@@ -39,7 +39,7 @@ class Dropout:
         self._own = _mixed(_numbers(tuple(places), keys.device)[:, None] ^ keys)  # (places, members)
 
     def own(self, place: str) -> Tensor:
-        """Return each member's number at a place, 0 to 2^32 - 1."""
+        """Return each member's number at a place, from 0 to 2^32 - 1."""
         return self._own[self._index[place]]
 
     @cached_property
@@ -53,7 +53,7 @@ class Dropout:
         return self._for_kernels[self._index[place]]
 
     def __call__(self, values: Tensor, place: str) -> Tensor:
-        """Return values (members, rows, columns) with some dropped and the others enlarged."""
+        """Return values (members, rows, columns) with dropout."""
         if self.rate == 0:
             return values
         rows = torch.arange(values.shape[1], device=values.device)
@@ -62,14 +62,15 @@ class Dropout:
     def factors(
         self, rows: Tensor, columns: int, place: str, dtype: torch.dtype = torch.float32, member: Tensor | None = None
     ) -> Tensor:
-        """Return 0 or 1/(1-rate) for each of so many columns of these rows.
+        """Return the factor of each element, 0 or 1/(1-rate): one for each row and each of `columns` columns.
 
-        Rows are numbers (members, ...), or of any shape that `member`, whose rows they are, goes with.
+        `rows` are row numbers, (members, ...). With `member`, the member of each row, they may have any shape that
+        broadcasts with it.
         """
         own = self.own(place).view(-1, *[1] * (rows.dim() - 1)) if member is None else self.own(place)[member]
         row = _mixed(own + rows * ROW & 0xFFFFFFFF)
         column = _mixed(torch.arange(columns, device=rows.device) + COLUMN) | 1
-        # int32 products wrap, which is what a hash wants; the high bits of a product are its best ones
+        # int32 products wrap around, as a hash needs; the high bits of a product are the most random ones
         number = row.to(torch.int32).unsqueeze(-1) * column.to(torch.int32)
         number = number.bitwise_xor_(number >> 15).mul_(LAST)
         if self._alike:
@@ -83,19 +84,19 @@ class Dropout:
 
 @dataclass(frozen=True)
 class _Limits:
-    """The hash (an int32) below which an element is dropped, and the factor of the others."""
+    """The hash (an int32) below which an element is dropped, and the factor of all other elements."""
 
-    #: of the first member
+    #: the first member's
     threshold: int
     scale: float
-    #: of each member, (members,)
+    #: each member's, (members,)
     thresholds: Tensor
     scales: Tensor
 
 
 @cache
 def _limits(rates: tuple[float, ...], device: torch.device) -> _Limits:
-    """Return the limits of members that drop these shares; made once, since a captured step cannot copy from the host."""
+    """Return the limits of dropout rates. They are made once, because a captured step cannot copy from the host."""
     thresholds, scales = [int(rate * 2**32) - 2**31 for rate in rates], [1 / (1 - rate) for rate in rates]
     return _Limits(
         thresholds[0], scales[0],
@@ -106,15 +107,15 @@ def _limits(rates: tuple[float, ...], device: torch.device) -> _Limits:
 
 @cache
 def _numbers(places: tuple[str, ...], device: torch.device) -> Tensor:
-    """Return a number for each place; made once, since a captured step cannot copy from the host."""
+    """Return a number for each place. It is made once, because a captured step cannot copy from the host."""
     return torch.tensor([zlib.crc32(place.encode()) for place in places], device=device)
 
 
 def keys(seeds: Tensor, step: Tensor | int) -> Tensor:
-    """Return a number for each member, of its seed and the step."""
+    """Return a number for each member, made of its seed and the step."""
     return _mixed(_mixed(seeds & 0xFFFFFFFF) + (step * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)
 
 
 def hashed(own: Tensor, purpose: str, places: Tensor) -> Tensor:
-    """Return a number from 0 to 2^32 - 1 for each place, of the members' `keys` and what the number is for."""
+    """Return a number from 0 to 2^32 - 1 for each place, made of the members' `keys` and the purpose."""
     return _mixed(_mixed(own ^ zlib.crc32(purpose.encode())) + (places * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embinit.errors import EmbinitError
+from embinit.text.markers import encode_token
 from embinit.types import Embeddings, Matrix, Origin
 
 _EXAMPLES = 5
@@ -31,14 +32,6 @@ class Request:
 def encode_tokens(tokens: Collection[str]) -> frozenset[bytes]:
     """Return tokens as the bytes in a file; the inverse of `decode_tokens`."""
     return frozenset(map(encode_token, tokens))
-
-
-def encode_token(token: str) -> bytes:
-    """Return a token as bytes. A lone surrogate, which no file can hold, becomes bytes that match nothing."""
-    try:
-        return token.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return token.encode("utf-8", "surrogatepass")
 
 
 def decode_tokens(tokens: Sequence[bytes]) -> tuple[list[str], int]:

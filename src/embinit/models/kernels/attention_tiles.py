@@ -1,5 +1,5 @@
-"""Attention in Triton over long sentences: a tile of queries by a tile of keys at a time (FlashAttention's way)."""
-# As in kernels.py: pointers end in _ptr, constants are capitals.
+"""Attention in Triton for long sentences, a tile of queries and a tile of keys at a time, as in FlashAttention."""
+# As in elementwise.py: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
 import triton
@@ -14,7 +14,7 @@ def _values(
     ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Return what tokens i have for a head, (TILE, WIDTH); a loop must not carry the places, whose shapes differ."""
+    """Return one head's values of tokens i, (TILE, WIDTH). Loops cannot carry the places, because their shapes differ."""
     values, _, _ = part(ptr, bias_ptr, first, length, STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
     return values
 
@@ -24,7 +24,7 @@ def _scores(
     q, k, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, scale, threshold,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Return the scores of queries i with keys j, which of them count, and which shares are kept."""
+    """Return the scores of queries i with keys j, the allowed pairs, and the dropout factors."""
     scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
     distance = j[None, :] - i[:, None]
     allowed = (j < keys)[None, :] & (i < queries)[:, None]
@@ -49,7 +49,10 @@ def tiles_forward(
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The listed sentences head by head; programs take turns. `total_ptr` gets the log of each query's sum over keys."""
+    """Compute attention for the listed sentences; programs take the heads in turn.
+
+    `total_ptr` gets the log of each query's sum over keys.
+    """
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(
@@ -94,7 +97,7 @@ def _tile_grads(
     threshold, keep,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Return a tile's shares as values were given by them, the gradient of its scores, and which of them count."""
+    """Return a tile's attention weights after dropout, the gradient of its scores, and the allowed pairs."""
     scores, allowed, kept = _scores(
         q, k, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, scale, threshold,
         CAUSAL, DROP, CURVE, PRECISION,
@@ -104,7 +107,7 @@ def _tile_grads(
     if DROP:
         given = tl.where(kept, shares * keep, 0.0)
         shares_grad = tl.where(kept, shares_grad * keep, 0.0)
-    # The sum over keys of shares times their gradients is that over columns of what they made times its gradient.
+    # The sum over keys of weights × their gradients equals the sum over columns of outputs × their gradients.
     inner = tl.sum(out * grad, axis=1)
     return given, shares * (shares_grad - inner[:, None]), allowed
 
@@ -119,7 +122,7 @@ def tiles_backward(
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """As tiles_forward: first the queries' gradients, then the keys' and values', each of which nobody else writes to."""
+    """Compute the gradients of tiles_forward: first of queries, then of keys and values. Each place has one writer."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(

@@ -1,9 +1,9 @@
-"""CUDA kernels in Triton, for shapes that no library's kernels are made for: many short sentences of many members.
+"""CUDA kernels in Triton for many short sentences of many members, a shape that no library's kernels are made for.
 
-Each reads its inputs once and writes its outputs once, in float32 registers whatever the tensors hold. What is dropped is
-hashed anew in the backward pass, as `embinit.models.dropout` defines it. `embinit.models.kernels.operations` calls them.
+Each kernel reads its inputs once and writes its outputs once. It computes in float32, whatever the tensors hold. The
+backward pass computes dropout masks again, as `embinit.models.dropout` defines them. `operations` calls the kernels.
 """
-# Triton reads annotations and argument names, so both follow its customs here: pointers end in _ptr, constants are capitals.
+# Triton reads annotations and argument names, so both follow its customs: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
 import triton
@@ -93,7 +93,7 @@ def norm_forward(
     epsilon, D: tl.constexpr, BLOCK: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
     RMS: tl.constexpr,
 ):  # fmt: skip
-    """RMS divides by the root mean square; otherwise the mean is taken away first."""
+    """Normalize rows. RMS divides by the root mean square; otherwise the mean is subtracted first."""
     place = tl.program_id(0)
     member = place // room
     column = tl.arange(0, BLOCK)
@@ -190,7 +190,7 @@ def relu_forward(
     at = place.to(tl.int64) * D + column
     value = tl.load(values_ptr + at, mask=there, other=0.0).to(tl.float32)
     value += tl.load(bias_ptr + member * D + column, mask=there, other=0.0)
-    # Not `maximum`: NaN has to stay NaN.
+    # `maximum` would turn NaN into a number.
     value = tl.where(value < 0, 0.0, value)
     if DROP:
         own, threshold, keep = dropping(own_ptr, member)
@@ -213,7 +213,7 @@ def relu_backward(
         local = block * ROWS + i
         inside = column < tl.where(local < room, D, 0)
         at = (member * room + local).to(tl.int64) * D + column
-        # What came out as zero was negative or dropped: nothing flows back through either.
+        # An output of zero was negative or dropped. Neither has a gradient.
         out = tl.load(out_ptr + at, mask=inside, other=0.0)
         grad = tl.load(grad_ptr + at, mask=inside, other=0.0).to(tl.float32)
         grad = tl.where(out == 0, 0.0, grad * keep)
@@ -230,9 +230,9 @@ def turn(
     out_ptr, bias_grad_ptr, values_ptr, bias_ptr, cos_ptr, sin_ptr, positions_ptr, room,
     D: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, BACK: tl.constexpr,
 ):  # fmt: skip
-    """Queries, keys and values beside each other: add their bias and turn pairs of the first two by their position.
+    """Add the bias to concatenated queries, keys and values, and rotate queries and keys by their position.
 
-    BACK turns gradients the other way, and adds up the bias's.
+    BACK rotates gradients the other way, and sums the gradient of the bias.
     """
     member = tl.program_id(0)
     block = tl.program_id(1)
@@ -303,7 +303,7 @@ def entropy_backward(
     logits_ptr, bias_ptr, total_ptr, asked_ptr, there_ptr, grad_ptr, smoothing_ptr, room, stride,
     V: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the gradient over the logits, zeros where they are wider than what is asked."""
+    """Write the gradient over the logits, and zeros into their padding columns."""
     place = tl.program_id(0)
     base = logits_ptr + place.to(tl.int64) * stride
     bias = bias_ptr + (place // room) * V
@@ -314,7 +314,7 @@ def entropy_backward(
     asked = tl.load(asked_ptr + place)
     for start in range(0, stride, BLOCK):
         column = start + tl.arange(0, BLOCK)
-        # Where nothing was asked, whatever stands there is not even read.
+        # Logits of places without a prediction are not read.
         inside = column < V * there
         value = tl.load(base + column, mask=inside, other=0.0).to(tl.float32)
         value += tl.load(bias + column, mask=inside, other=0.0)
@@ -330,7 +330,7 @@ def adam(
     weight_ptr, grad_ptr, first_ptr, second_ptr, step_ptr, rate_ptr, count, beta1, beta2, log_beta1, log_beta2, epsilon,
     WIDTH: tl.constexpr, SHARE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step for all numbers of a weight; `step_ptr` has the number of this step, from 1 on.
+    """Update all numbers of a weight by one step of Adam; `step_ptr` holds the number of the step, from 1.
 
     `rate_ptr` has one rate for each row of WIDTH numbers; WIDTH = 0: one rate for all. `step_ptr` has one number for each
     member of SHARE numbers; SHARE = 0: one for all.

@@ -1,6 +1,6 @@
 """The model's operations as single CUDA kernels with their gradients; `layers` has each in plain torch.
 
-Attention is in `attending`.
+Attention is in `packed_attention`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from embinit.models.packing import Layout
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Of a norm's backward pass, so many rows are added up by one program.
+#: The number of rows that one program adds up in the backward pass of a norm.
 _ROWS = 16
 
 
 def usable(values: Tensor) -> bool:
-    """Return whether the kernels serve here: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
+    """Return whether the kernels can be used: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
     return values.is_cuda and _installed() and not os.environ.get("EMBINIT_PLAIN")
 
 
@@ -42,7 +42,7 @@ def _kernels() -> ModuleType:
 
 
 def power(count: int) -> int:
-    """Return the power of two that has room for so many."""
+    """Return the smallest power of two that is not below a number."""
     return 1 << (count - 1).bit_length()
 
 
@@ -77,7 +77,7 @@ class _Embed(torch.autograd.Function):
 def embed(
     table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout, name: str
 ) -> Tensor:
-    """Return rows of the table (members, rows, dim), scaled, with positions of the `added` table, some dropped."""
+    """Return rows of the table (members, rows, dim), scaled, with the `added` positions and dropout."""
     out: Tensor = _Embed.apply(table, ids, place, added, scale, dropout, name)  # type: ignore[no-untyped-call]
     return out
 
@@ -121,7 +121,7 @@ class _Norm(torch.autograd.Function):
 
 
 def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
-    """Return a tensor, or another that a kernel is given in its place and does not read."""
+    """Return a tensor, or another one as a placeholder that the kernel does not read."""
     return other if tensor is None else tensor
 
 
@@ -129,9 +129,10 @@ def norm(
     values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
     dropout: Dropout, name: str, dtype: torch.dtype, epsilon: float = 1e-5, rms: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers.
+    """Return normalized values, scaled and shifted by each member's parameters.
 
-    `rms` divides by the root mean square alone; without it the mean is taken away first.
+    A change and its bias, after dropout, are added to the values first. With `rms`, values are divided by their root mean
+    square; otherwise the mean is subtracted before.
     """
     out: Tensor = _Norm.apply(  # type: ignore[no-untyped-call]
         values, change, change_bias, weight, bias, dropout, name, dtype, epsilon, rms
@@ -163,7 +164,7 @@ class _Relu(torch.autograd.Function):
 
 
 def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
-    """Return the positive part of values and their bias, some of it dropped."""
+    """Return the positive part of values plus their bias, with dropout."""
     out: Tensor = _Relu.apply(values, bias, dropout, name)  # type: ignore[no-untyped-call]
     return out
 
@@ -198,9 +199,9 @@ def _turn(
 
 
 def turn(values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
-    """Return queries, keys and values beside each other with their bias, pairs of the first two turned by their position.
+    """Return concatenated queries, keys and values plus their bias, with queries and keys rotated by their position.
 
-    `cos` and `sin` are those of a head's pairs at each position, (length, head / 2).
+    `cos` and `sin` hold the angles of a head's pairs at each position, (length, head / 2).
     """
     out: Tensor = _Turn.apply(values, bias, cos, sin, place)  # type: ignore[no-untyped-call]
     return out
@@ -222,7 +223,7 @@ class _Entropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         logits, bias, totals, asked, there, smoothing = ctx.saved_tensors
-        # Nobody reads the logits again: their memory becomes the gradient's.
+        # The logits are not needed any more, so the gradient takes their memory.
         result, block = logits.detach(), min(8192, power(bias.shape[1]))
         _kernels().entropy_backward[(asked.numel(),)](
             result, bias, totals, asked, there, grad.contiguous(), smoothing, asked.shape[1], logits.shape[-1],
@@ -234,10 +235,10 @@ class _Entropy(torch.autograd.Function):
 
 
 def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: Tensor) -> Tensor:
-    """Return the loss of each place, 0 where nothing was asked; the gradient is written over the logits.
+    """Return the loss of each place, 0 without a prediction. The gradient is written over the logits.
 
-    Logits come without their bias, and may be wider than it: what is beyond is not looked at. `smoothing` (members,) is
-    float32.
+    The logits come without their bias. They may be wider than the bias; further columns are padding. `smoothing`
+    (members,) is float32.
     """
     out: Tensor = _Entropy.apply(logits, bias, asked, there, smoothing)  # type: ignore[no-untyped-call]
     return out
@@ -247,13 +248,13 @@ def adam(
     weight: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor,
     betas: tuple[float, float], epsilon: float,
 ) -> None:  # fmt: skip
-    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device.
+    """Update a weight and both of Adam's moments by one step, in place. `step` is its number, from 1, on the device.
 
     `rate` and `step` are one number for the whole weight, or contiguous tensors with one number for each of its first
     dimensions: a rate for each member (members,) or for each row (members, rows, 1), a step for each member.
     """
     block, logs = 2048, map(math.log, betas)
-    # A tensor without dimensions is one number; any other has several, even where it has only one element.
+    # A tensor without dimensions is one number. Any other tensor has several, even if it has a single element.
     width = weight.numel() // rate.numel() if rate.dim() else 0
     share = weight.numel() // step.numel() if step.dim() else 0
     _kernels().adam[(-(-weight.numel() // block),)](
