@@ -41,6 +41,7 @@ def test_the_most_frequent_come_first_and_special_tokens_are_none_of_them() -> N
     [
         (["the 912", "dog\t40"], ["word count"]),
         (["912 the", "40 dog"], ["word count"]),
+        (["Two men are cooking.", "A girl reads a book", "the"], ["lines"]),
         (["the", "dog,", "mat.", "“sat", "zebra"], ["tokenization"]),
         (["the", "dog's", "don't"], ["tokenization"]),
         (["the", "&apos;s", "&quot;", "@-@"], ["escapes"]),

@@ -20,7 +20,7 @@ from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.weights import NAME, read_weights
 from embinit.records import Damaged
 from tests.experiments.made import command
-from tests.experiments.test_language_models import HEAD, draft
+from tests.experiments.test_language_models import BLOCK, HEAD, draft
 
 _TASKS = """
 [tasks.characters]
@@ -179,3 +179,14 @@ def test_the_command_writes_a_folder_and_says_what_is_missing(kept: dict[str, Pa
     nothing = command("convert", tmp_path, "-o", tmp_path / "other")
     assert nothing.returncode == 2
     assert "no folder of a finished run" in nothing.stderr
+
+
+def test_run_names_the_folder_of_the_best_weights(tmp_path: Path) -> None:
+    draft(tmp_path, f'{BLOCK}model.preset = "gpt2"\ngrid.seed = [1, 2]\n')
+    done = command("run", tmp_path / "text.toml", "--runs", tmp_path / "runs", "--device", "cpu", "--keep-weights")
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stdout.splitlines() if "embinit convert" in line)
+    folders = [path.parent for path in (tmp_path / "runs").glob("*/weights.safetensors")]
+    scores = {path: json.loads((path / "scores.json").read_text())["scores"]["test"]["perplexity"] for path in folders}
+    assert len(set(scores.values())) == 2
+    assert str(min(folders, key=lambda path: scores[path])) in line

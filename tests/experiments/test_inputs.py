@@ -213,7 +213,7 @@ def test_rows_are_stored_small_and_come_back_bit_for_bit(kind: str, tmp_path: Pa
     assert again.kinds == stored.kinds
     size = stored.rows.size
     assert path.stat().st_size - {"any": 4, "half": 2, "few": 1}[kind] * size < 3000
-    with pytest.raises(EmbinitError, match="is not what was planned"):
+    with pytest.raises(EmbinitError, match="differs from the plan"):
         read_rows(path, stored.vocabulary, "0" * 64)
 
 
@@ -282,6 +282,13 @@ def test_a_wrong_path_names_every_place_and_the_nearest_name(line: str, tmp_path
     assert str(tmp_path / "data" / name) in block.searched
     assert f"{nearest}?" in block.searched if nearest else "did you mean" not in block.searched
     assert not Path("copyin").exists()
+
+
+def test_a_misspelt_tokenizer_is_named_with_its_nearest_name(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    head = HEAD.replace('tokenizer = "whitespace"', 'tokenizer = "whitespaces"', 1)
+    block = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0]
+    assert (block.missing, block.searched) == ("needs the tokenizer whitespaces", "did you mean 'whitespace'?")
 
 
 def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:

