@@ -163,7 +163,7 @@ def test_a_wrong_file_is_one_sentence(content: str | None, sentence: str, tmp_pa
     if content is not None:
         write(tmp_path / "train.tsv", content)
     with pytest.raises(EmbinitError) as caught:
-        read_files(tmp_path, "de-en")
+        read_files(tmp_path)
     assert sentence in str(caught.value)
 
 
@@ -217,7 +217,7 @@ def test_a_users_own_test_split_is_kept(tmp_path: Path) -> None:
     assert read_files(tmp_path).splits["test"].texts == (["mine"],)
     write(tmp_path / "train.tsv", "text\tlabel\nmine\t1\n")
     with pytest.raises(EmbinitError, match="rows without a split"):
-        read_files(tmp_path, "de-en")
+        read_files(tmp_path)
 
 
 def test_small_data_has_no_empty_split_and_counts_rejections_once(tmp_path: Path) -> None:
@@ -253,14 +253,14 @@ def test_other_names_of_the_sides_a_wrong_pair_and_mixed_kinds(tmp_path: Path) -
         read_files(tmp_path, "de")
     write(tmp_path / "valid.tsv", "text\tlabel\na\t1\n")
     with pytest.raises(EmbinitError, match="differ in kind"):
-        read_files(tmp_path, "de-en")
+        read_files(tmp_path)
 
 
 def test_damaged_parquet_is_one_sentence(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is in the extra `data`")
     (tmp_path / "train.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(EmbinitError, match="cannot be read as Parquet"):
-        read_files(tmp_path, "de-en")
+        read_files(tmp_path)
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
