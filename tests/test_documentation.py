@@ -119,6 +119,15 @@ def test_examples_in_docstrings_come_out_as_written(path: Path) -> None:
     assert found.attempted > 0
 
 
+def test_bounds_of_intervals_keep_their_sign_near_zero() -> None:
+    """Rules turn on the sign of a bound, so that a bound of 0.0 gets more digits."""
+    intervals = [
+        one for page in PAGES for one in re.findall(r"\[[+−]?\d+\.\d+, [+−]?\d+\.\d+\]", page.read_text("utf-8"))
+    ]
+    assert len(intervals) > 50
+    assert not [one for one in intervals if re.search(r"[\[ ][+−]?0\.0+[,\]]", one)]
+
+
 def test_the_comments_of_fields_are_on_the_site() -> None:
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(str(ROOT / "tools" / "docstrings.py"))

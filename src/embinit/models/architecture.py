@@ -13,6 +13,8 @@ Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "al
 ADDED = ("sinusoidal", "learned", "gained", "shuffled")
 #: Added positions that are a fixed table of sinusoids.
 TABLED = ("sinusoidal", "gained", "shuffled")
+#: Settings of which each member has its own value, because they change no shape.
+PER_MEMBER = ("dropout",)
 
 
 def default_heads(dim: int) -> int:

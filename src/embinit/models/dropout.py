@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -28,23 +29,28 @@ def _mixed(value: Tensor) -> Tensor:
 class Dropout:
     """The dropout masks of one step; `keys` has a number for each member, made of its seed and the step."""
 
-    def __init__(self, rate: float, keys: Tensor, places: Sequence[str]) -> None:
-        self.rate = rate
-        #: the factor of elements that are kept
-        self.scale = 1 / (1 - rate)
-        #: elements whose hash (an int32) is below this are dropped
-        self.threshold = int(rate * 2**32) - 2**31
+    def __init__(self, rates: float | Sequence[float], keys: Tensor, places: Sequence[str]) -> None:
+        each = (rates,) * len(keys) if isinstance(rates, float | int) else tuple(rates)
+        #: the largest dropout rate of a member
+        self.rate = max(each)
+        self._limits = _limits(each, keys.device)
+        self._alike = len(set(each)) == 1
         self._index = {place: i for i, place in enumerate(places)}
         self._own = _mixed(_numbers(tuple(places), keys.device)[:, None] ^ keys)  # (places, members)
-        self._own32 = self._own.to(torch.int32)
 
     def own(self, place: str) -> Tensor:
         """Return each member's number at a place, from 0 to 2^32 - 1."""
         return self._own[self._index[place]]
 
-    def own32(self, place: str) -> Tensor:
-        """Return the same bits as int32."""
-        return self._own32[self._index[place]]
+    @cached_property
+    def _for_kernels(self) -> Tensor:
+        limits = torch.stack((self._limits.thresholds, self._limits.scales.view(torch.int32)), dim=-1)
+        own = self._own.to(torch.int32)[:, :, None]
+        return torch.cat((own, limits.expand(len(own), -1, -1)), dim=-1)
+
+    def for_kernels(self, place: str) -> Tensor:
+        """Return each member's number at a place, its threshold and the bits of its scale, (members, 3) int32."""
+        return self._for_kernels[self._index[place]]
 
     def __call__(self, values: Tensor, place: str) -> Tensor:
         """Return values (members, rows, columns) with dropout."""
@@ -67,7 +73,36 @@ class Dropout:
         # int32 products wrap around, as a hash needs; the high bits of a product are the most random ones
         number = row.to(torch.int32).unsqueeze(-1) * column.to(torch.int32)
         number = number.bitwise_xor_(number >> 15).mul_(LAST)
-        return (number >= self.threshold).to(dtype).mul_(self.scale)
+        if self._alike:
+            return (number >= self._limits.threshold).to(dtype).mul_(self._limits.scale)
+        threshold, scale = (
+            one.view(-1, *[1] * rows.dim()) if member is None else one[member].unsqueeze(-1)
+            for one in (self._limits.thresholds, self._limits.scales)
+        )
+        return ((number >= threshold) * scale).to(dtype)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The hash (an int32) below which an element is dropped, and the factor of all other elements."""
+
+    #: the first member's
+    threshold: int
+    scale: float
+    #: each member's, (members,)
+    thresholds: Tensor
+    scales: Tensor
+
+
+@cache
+def _limits(rates: tuple[float, ...], device: torch.device) -> _Limits:
+    """Return the limits of dropout rates. They are made once, because a captured step cannot copy from the host."""
+    thresholds, scales = [int(rate * 2**32) - 2**31 for rate in rates], [1 / (1 - rate) for rate in rates]
+    return _Limits(
+        thresholds[0], scales[0],
+        torch.tensor(thresholds, dtype=torch.int32, device=device),
+        torch.tensor(scales, dtype=torch.float32, device=device),
+    )  # fmt: skip
 
 
 @cache

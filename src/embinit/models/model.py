@@ -32,9 +32,8 @@ class Member:
     frozen: tuple[Flags | None, ...] | None = None
     #: flags of rows that the source has, to which `found_rate` applies, for each side; None: no row
     found: tuple[Flags | None, ...] | None = None
-    #: the member's own values of these two settings; None: as the training settings say
-    embedding_rate: float | None = None
-    found_rate: float | None = None
+    #: the share of the activations that dropout sets to zero for this member; None: the architecture's
+    dropout: float | None = None
 
 
 class Stack(nn.Module):
@@ -63,6 +62,7 @@ class Stack(nn.Module):
         self.to(device)
         self.attention_positions = attention_positions(architecture, device)
         self._places = places(architecture)
+        self._dropout = tuple(architecture.dropout if one.dropout is None else one.dropout for one in members)
         #: every parameter by its name, (members, ...)
         self.weights: Mapping[str, Tensor] = {name: self._weights[stored] for name, stored in self._names.items()}
 
@@ -73,8 +73,8 @@ class Stack(nn.Module):
 
     def reader(self, step: Tensor | int | None) -> Reader:
         """Return the layers with their dropout masks in this step; None: no dropout."""
-        rate = self.architecture.dropout if step is not None else 0.0
-        dropout = Dropout(rate, keys(self.seeds, 0 if step is None else step), self._places)
+        rates = self._dropout if step is not None else 0.0
+        dropout = Dropout(rates, keys(self.seeds, 0 if step is None else step), self._places)
         return Reader(self.architecture, self.weights, dropout, self.attention_positions, self.dtype, self.protected)
 
     def embed(self, side: str, ids: Tensor, place: Layout, reader: Reader) -> Tensor:

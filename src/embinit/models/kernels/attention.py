@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from embinit.models.kernels.elementwise import hashed_column, hashed_row, is_kept
+from embinit.models.kernels.elementwise import dropping, hashed_column, hashed_row, is_kept
 
 
 @triton.jit
@@ -33,7 +33,8 @@ def _shares(
     shares = scores / tl.where(total == 0, 1.0, total)[:, None]
     kept = allowed
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), (local + i) * heads + head)
+        own, _, _ = dropping(own_ptr, member)
+        row = hashed_row(own, (local + i) * heads + head)
         kept = is_kept(row[:, None], hashed_column(i)[None, :], threshold)
     return shares, kept
 
@@ -249,8 +250,7 @@ def listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr,
 @triton.jit
 def attend_forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr,
-    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold,
-    keep,
+    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
@@ -261,6 +261,7 @@ def attend_forward(
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, BLOCK)
@@ -276,7 +277,7 @@ def attend_forward(
 def attend_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr, k_first_ptr,
-    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold, keep,
+    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
@@ -287,6 +288,7 @@ def attend_backward(
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             clear_grads(
                 q_grad_ptr, k_grad_ptr, v_grad_ptr, first + queries, other + keys, (member + 1) * room,

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from embinit.models.kernels.attention import bend, clear, clear_grads, give_grad, listed, part, places
-from embinit.models.kernels.elementwise import hashed_column, hashed_row, is_kept
+from embinit.models.kernels.elementwise import dropping, hashed_column, hashed_row, is_kept
 
 
 @triton.jit
@@ -34,7 +34,8 @@ def _scores(
         scores += tl.load(bend(curve_ptr, curve_stride, member, head, distance, CURVE), mask=allowed, other=0.0)
     kept = allowed
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), (local + i) * heads + head)
+        own, _, _ = dropping(own_ptr, member)
+        row = hashed_row(own, (local + i) * heads + head)
         kept = is_kept(row[:, None], hashed_column(j)[None, :], threshold)
     return tl.where(allowed, scores, -1e38), allowed, kept
 
@@ -43,7 +44,7 @@ def _scores(
 def tiles_forward(
     out_ptr, total_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr,
     q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads,
-    scale, threshold, keep,
+    scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
@@ -57,6 +58,7 @@ def tiles_forward(
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, TILE), tl.arange(0, WIDTH)
             clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, TILE)
@@ -115,7 +117,7 @@ def tiles_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     out_ptr, total_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr,
     q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads,
-    scale, threshold, keep,
+    scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
@@ -126,6 +128,7 @@ def tiles_backward(
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         local = first - member * room
         if sentence % batch == batch - 1:
             clear_grads(

@@ -65,11 +65,11 @@ class _Attend(torch.autograd.Function):
         others = others.contiguous() if others is not None else None
         dim = queries.shape[-1] // 3 if others is None else queries.shape[-1]
         drop = dropout.rate > 0
-        own = dropout.own32(name)
+        own = dropout.for_kernels(name)
         out = queries.new_empty(*queries.shape[:2], dim)
         curve = curve.contiguous() if curve is not None else None
         tensors = (queries, others, queries_bias, others_bias, own, curve)
-        ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
+        ctx.settings = (place, there, heads, causal, drop, dim)
         # The backward pass of long sentences reads their outputs, and the log of each query's sum over keys.
         total = out.new_empty(*out.shape[:2], heads, dtype=torch.float32) if _longest(place, there) > LONGEST else None
         _attend(("forward", [out], [total]), ctx.settings, *tensors)
@@ -84,7 +84,7 @@ class _Attend(torch.autograd.Function):
         others_grad = torch.empty_like(others) if others is not None else None
         learned, dim = ctx.needs_input_grad[8], ctx.settings[-1]
         # Bias gradients are summed where the gradients are computed. Gradients that are not needed are not written.
-        biases = tuple(None if one is None else torch.zeros_like(one) for one in (queries_bias, others_bias))
+        biases = tuple(None if bias is None else torch.zeros_like(bias) for bias in (queries_bias, others_bias))
         sums = (queries_grad, queries_grad, queries_grad) if biases[0] is None else _three(biases[0], biases[1], dim)
         curve_grad = torch.zeros_like(curve) if learned else None
         grads = [
@@ -109,7 +109,7 @@ def _attend(
 ) -> None:  # fmt: skip
     """Run the forward or backward kernels with their first arguments, and the additional arguments of tiles."""
     name, first, besides = way
-    place, there, heads, causal, threshold, keep, drop, dim = settings
+    place, there, heads, causal, drop, dim = settings
     q, k, v = _three(queries, others, dim)
     biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
     head = dim // heads
@@ -119,7 +119,7 @@ def _attend(
     # A curve that all members share has a stride of zero.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
     lines = (*place.for_kernels, *there.for_kernels, *biases)
-    numbers = (place.room, there.room, place.batch, heads, head**-0.5, threshold, keep)
+    numbers = (place.room, there.room, place.batch, heads, head**-0.5)
     constants = {
         "Q_STRIDE": q.stride(1), "K_STRIDE": k.stride(1), "DIM": dim, "BIAS": queries_bias is not None, "HEAD": head,
         "WIDTH": width, "CAUSAL": causal, "DROP": drop, "CURVE": 0 if curve is None else curve.shape[-1] // 2,
