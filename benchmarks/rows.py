@@ -70,14 +70,14 @@ def compared(rows: Sequence[Row]) -> list[Row]:
         for one in rows
     ]
     base: dict[tuple[str, int, int], float] = {}
-    for one in rows:
-        if one.case.what == TUTORIAL and one.sentences_per_s:
-            base.setdefault(_size(one.case), one.sentences_per_s)
+    for row in rows:
+        if row.case.what == TUTORIAL and row.sentences_per_s:
+            base.setdefault(_size(row.case), row.sentences_per_s)
     return [
-        replace(one, times_tutorial=one.sentences_per_s / base[_size(one.case)])
-        if one.sentences_per_s and one.case.what != DECODING and _size(one.case) in base
-        else one
-        for one in rows
+        replace(row, times_tutorial=row.sentences_per_s / base[_size(row.case)])
+        if row.sentences_per_s and row.case.what != DECODING and _size(row.case) in base
+        else row
+        for row in rows
     ]
 
 

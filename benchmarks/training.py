@@ -189,8 +189,8 @@ def sizes(prepared: str, generated: bool) -> tuple[int, int]:
 
 def processor() -> str:
     """Return what the CPU calls itself."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "CPU"
 
@@ -213,7 +213,7 @@ def machine(options: argparse.Namespace, prepared: str, peak: dict[str, float]) 
 
 
 def stored(about: dict[str, object], rows: Sequence[Row], judged: Sequence[Bar], path: Path) -> None:
-    records = [{"machine": about}, *({"row": one.record()} for one in rows), *({"bar": asdict(one)} for one in judged)]
+    records = [{"machine": about}, *({"row": row.record()} for row in rows), *({"bar": asdict(row)} for row in judged)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 

@@ -110,10 +110,10 @@ def value_name(option: Any) -> str:
 
 def default_of(option: Any) -> str:
     """Return the default of an option, if there is one to show."""
-    shown = option.show_default
-    if isinstance(shown, str):
-        return f"{shown}"
-    if option.is_flag or shown is False or option.default is None or callable(option.default):
+    default = option.show_default
+    if isinstance(default, str):
+        return f"{default}"
+    if option.is_flag or default is False or option.default is None or callable(option.default):
         return ""
     return f"`{option.default}`"
 

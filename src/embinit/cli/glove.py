@@ -192,9 +192,9 @@ def _report(trained: TrainedVectors, neighbours: dict[str, list[str]], min_count
         rare = plural(trained.rare, "word")
         screen.print(f"removed: {rare} with fewer than {min_count} occurrences", markup=False)
     if trained.left_out:
-        shown = ", ".join(map(repr, trained.left_out[:5]))
+        examples = ", ".join(map(repr, trained.left_out[:5]))
         left_out = plural(len(trained.left_out), "token")
-        screen.print(f"left out: {left_out} that a line of text cannot hold ({shown})", markup=False)
+        screen.print(f"left out: {left_out} that a line of text cannot hold ({examples})", markup=False)
     if trained.damaged:
         screen.print("the checkpoint of a stopped run was damaged, so training began again", markup=False)
     if trained.resumed:

@@ -1,4 +1,4 @@
-"""Options of the commands on experiments, and functions that turn files into resolved runs."""
+"""Options of the commands on experiments, and functions that read the files of experiments and look up their runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACES = "Places"
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Experiments, a TOML file each.", show_default=False),
+    typer.Argument(metavar="FILE", help="Experiment files (TOML).", show_default=False),
 ]
 
 
@@ -35,7 +35,7 @@ def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value:
     """Return the folder of runs; a folder that the user named must exist."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name != "DEFAULT" and not value.exists():
-        raise EmbinitError(f"--runs {value}: there is no such folder")
+        raise EmbinitError(f"--runs {value}: no such folder")
     return _folder(value)
 
 
@@ -51,7 +51,7 @@ Work = Annotated[
         "--work",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of prepared data and aligned rows; by default .work in the folder of runs.",
+        help="The folder of prepared data and aligned rows. By default .work in the folder of runs.",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ Data = Annotated[
         "--data",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of data sets, each in a folder of its name; by default EMBINIT_DATA.",
+        help="The folder of data sets, each in a folder of its name. By default $EMBINIT_DATA.",
         show_default=False,
     ),
 ]
@@ -71,14 +71,16 @@ Vectors = Annotated[
         "--vectors",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of vectors and tokenizers; by default EMBINIT_VECTORS.",
+        help="The folder of vectors and tokenizers. By default $EMBINIT_VECTORS.",
         show_default=False,
     ),
 ]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")]
+Device = Annotated[
+    str, typer.Option("--device", metavar="NAME", help="auto (a GPU if there is one), cpu, cuda, cuda:1 ...")
+]
 Members = Annotated[
     int | None,
-    typer.Option("--members", min=1, metavar="N", help="Train at most N runs side by side; by default as many as fit."),
+    typer.Option("--members", min=1, metavar="N", help="Train at most N runs side by side. By default as many as fit."),
 ]
 Workers = Annotated[
     int | None,
@@ -86,7 +88,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="The number of processes; by default one for each core, or two with a GPU if the memory has room.",
+        help="The number of processes. By default one for each core, or two with a GPU if the memory has room.",
         show_default=False,
     ),
 ]
@@ -104,7 +106,7 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
 
     for name, folder in (("data", data), ("vectors", vectors)):
         if folder is not None and not folder.is_dir():
-            raise EmbinitError(f"--{name} {folder}: there is no such folder")
+            raise EmbinitError(f"--{name} {folder}: no such folder")
     return places(data, vectors, work if work is not None else runs / ".work")
 
 
@@ -114,7 +116,7 @@ def check_there(files: list[Path]) -> None:
         if not file.exists():
             from embinit.experiments.inputs.lookup import nearest
 
-            raise EmbinitError(f"cannot read {file}: there is no such file{nearest([file])}")
+            raise EmbinitError(f"no such file: {file}{nearest([file])}")
 
 
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
@@ -136,7 +138,7 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
         if not any(text in name for name in names):
             raise EmbinitError(f"no block has {text!r} in its name{closest(text, names)}")
     return [
-        replace(draft, blocks=tuple(one for one in draft.blocks if any(text in one.name for text in blocks)))
+        replace(draft, blocks=tuple(block for block in draft.blocks if any(text in block.name for text in blocks)))
         if draft.kind == "training"
         else draft
         for draft in drafts
@@ -152,7 +154,7 @@ def resolved_of(drafts: list[Draft], where: Places) -> Resolved:
         with Bar("preparing", "done") as bar:
             return resolve(drafts, where, bar.update)
     except KeyboardInterrupt:
-        console(err=True).print("stopped; the same command goes on with what is prepared", markup=False)
+        console(err=True).print("stopped; the same command continues with the prepared files", markup=False)
         raise typer.Exit(130) from None
 
 

@@ -155,8 +155,10 @@ def _format_lines(written: Written) -> list[tuple[str, str]]:
 
     lines = []
     if written.left_out:
-        shown = ", ".join(map(repr, written.left_out[:5]))
-        lines.append(("left out", f"{plural(len(written.left_out), 'token')} that this format cannot hold ({shown})"))
+        examples = ", ".join(map(repr, written.left_out[:5]))
+        lines.append(
+            ("left out", f"{plural(len(written.left_out), 'token')} that this format cannot hold ({examples})")
+        )
     if written.added:
         lines.append(("added", f"{', '.join(written.added)} with a zero row, because this format needs it"))
     return lines

@@ -29,7 +29,7 @@ def read_files(paths: Path | Sequence[Path], pair: str | None = None) -> Corpus:
     Parameters
     ----------
     paths
-        A folder (docs/how-to/data.md lists the names that its files may have), a table, or two text files: the source's and
+        A folder (docs: how-to/data lists the names of its files), a table, or two text files: the source's and
         the target's.
     pair
         The languages of a translation, `SOURCE-TARGET`.

@@ -74,7 +74,7 @@ class Measured(TypedDict, total=False):
 
 def _check_distribution(row: DistributionRow) -> None:
     if not row.keys() & {"sides", "positions"}:
-        raise Damaged("it has neither 'sides' nor 'positions'")
+        raise Damaged("'sides' and 'positions' are both missing")
 
 
 def _check_analogy(row: AnalogyRow) -> None:
@@ -88,7 +88,7 @@ def _check_verdict(row: VerdictRow) -> None:
     basis = basis_of(typed(row["basis"], Basis))
     absorbed = 1.0 if basis.absorbed is None else basis.absorbed.ratio
     if min(basis.rows, basis.spread.rows, basis.spread.dim) < 1 or basis.spread.std < 0 or absorbed < 0:
-        raise Damaged("basis has a size or a σ that no matrix has")
+        raise Damaged("basis has an impossible size or σ")
 
 
 _ROWS: dict[str, Any] = {"distribution": DistributionRow, "analogy": AnalogyRow, "verdict": VerdictRow}
@@ -114,7 +114,7 @@ def read_measured(runs: Path, name: str) -> Measured | None:
 
 
 def checked(content: Any) -> Measured:
-    """Return measurements whose values all have the expected types; Damaged names the first that has not."""
+    """Return measurements whose values have the expected types; raise Damaged for the first value that has not."""
     measured = cast(Measured, typed(content, Measured))
     if measured["kind"] not in _ROWS:
         raise Damaged(f"kind is {measured['kind']!r}, but one of {', '.join(_ROWS)} is expected")

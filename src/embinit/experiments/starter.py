@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from embinit.corpora.examples import Corpus
     from embinit.types import Aligned, Vocabulary
 
-#: Vectors serve a side of a translation if they have at least this share of its running tokens ...
+#: Vectors are used for a side of a translation if they have at least this share of its running tokens ...
 _ENOUGH = 0.8
-#: ... and at most this share less than of the other side: English vectors have many tokens of a German text.
+#: ... and at most this much less than of the other side: English vectors have many tokens of a German text.
 _NEAR = 0.1
-#: Vectors with a smaller share of the running tokens of every side are of no use.
+#: Vectors with a smaller share of the running tokens of every side are refused.
 _FEWEST = 0.5
 #: Vocabularies are estimated from the first lines of the training rows.
 _LINES = 20_000
-#: Of vectors that are trained on the user's text.
+#: The dimension of vectors that are trained on the user's text.
 _OWN_DIM = 128
 #: A language in --pair: a code as in ISO 639, or xx for any language.
 _LANGUAGE = re.compile("[a-z]{2,3}")
@@ -73,13 +73,13 @@ def starter(
     Raises
     ------
     EmbinitError
-        If a file does not exist or cannot be used, or no vectors serve any side.
+        If a file does not exist or cannot be used, or no vectors fit any side.
     """
     for path in data:
         if not path.exists():
             raise EmbinitError(f"no such file: {path}{nearest([path])}")
         if "," in path.name:
-            raise EmbinitError(f"{path}: a comma separates two files in an experiment file; rename the file")
+            raise EmbinitError(f"{path} has a comma in its name, and a comma separates two files in a TOML; rename it")
     if len(data) == 2 and data[0].samefile(data[1]):
         raise EmbinitError(f"{data[0]} is given as the source and as the target; give two files")
     languages = [] if pair is None else pair.split("-")
@@ -115,10 +115,10 @@ def _with_splits(data: Sequence[Path], pair: str | None) -> list[Path]:
     """Return the files, or their folder if it has validation or test rows beside them: train.de and valid.de."""
     folder = data[0].parent
     try:
-        beside = find_user_files([folder], pair or find_user_files(list(data)).pair)
+        in_folder = find_user_files([folder], pair or find_user_files(list(data)).pair)
     except EmbinitError:
         return list(data)
-    return [folder] if len(beside.splits) > 1 and beside.splits.get("train") == tuple(data) else list(data)
+    return [folder] if len(in_folder.splits) > 1 and in_folder.splits.get("train") == tuple(data) else list(data)
 
 
 def _existing(path: str) -> str:
@@ -158,15 +158,15 @@ def _vocabularies(corpus: Corpus, specs: Sequence[str]) -> dict[str, Vocabulary]
         texts = {SIDES_OF_FILES[side]: column for side, column in zip(("source", "target"), train.texts, strict=True)}
     else:
         texts = {"text": [text for column in train.texts for text in column]}
-    made = {}
+    vocabularies = {}
     for place, (side, lines) in enumerate(texts.items()):
         spec = specs[place % len(specs)]
         words = (spec == "whitespace" or spec.startswith("spacy")) and corpus.task not in TEXT_TASKS
-        made[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
-    return made
+        vocabularies[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
+    return vocabularies
 
 
-#: How files name the sides of a prepared task.
+#: The names of the sides of a prepared task in experiment files.
 SIDES_OF_FILES = {side: name for name, side in SIDES.items()}
 
 
@@ -186,15 +186,15 @@ def _chosen(
 
     best: list[tuple[str, str, float, Aligned]] = []
     for side, vocabulary in vocabularies.items():
-        found = [(path, align(path, vocabulary)) for path in vectors]
-        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(found)]
-        share, place = max(shares, key=lambda one: (one[0], -one[1]))
-        path, aligned = found[place]
+        aligned_with = [(path, align(path, vocabulary)) for path in vectors]
+        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(aligned_with)]
+        share, place = max(shares, key=lambda pair: (pair[0], -pair[1]))
+        path, aligned = aligned_with[place]
         best.append((side, path, share, aligned))
     most = {path: max(share for _, other, share, _ in best if other == path) for _, path, _, _ in best}
-    chosen = [one for one in best if one[2] >= max(_ENOUGH, most[one[1]] - _NEAR)]
+    chosen = [entry for entry in best if entry[2] >= max(_ENOUGH, most[entry[1]] - _NEAR)]
     if not chosen:
-        side, path, share, aligned = max(best, key=lambda one: one[2])
+        side, path, share, aligned = max(best, key=lambda entry: entry[2])
         lacking = missing_tokens(aligned)
         reasons = "".join(f"; likely reason: {reason.text}" for reason in lacking.reasons)
         part = f"{path} has only {percent(share)} of the running tokens of the {side} side"
@@ -202,13 +202,13 @@ def _chosen(
         if share < _FEWEST:
             raise EmbinitError(message)
         notes.append(message)
-        chosen = [one for one in best if one[0] == side]
-    unused += [(path, side, share) for side, path, share, _ in best if side not in [one[0] for one in chosen]]
+        chosen = [entry for entry in best if entry[0] == side]
+    unused += [(path, side, share) for side, path, share, _ in best if side not in [entry[0] for entry in chosen]]
     dims = {path: aligned.dim for _, path, _, aligned in chosen}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{path} has {dim}" for path, dim in dims.items())
         raise EmbinitError(
-            f"the vectors have different dimensions ({listed}), and one model has one; give vectors of one"
+            f"the vectors have different dimensions ({listed}), but a model has one; give vectors of the same dimension"
         )
     return [
         SideVectors(side, path, aligned.dim, share, _advised(aligned, kind)) for side, path, share, aligned in chosen
@@ -216,7 +216,7 @@ def _chosen(
 
 
 def _advised(aligned: Aligned, kind: str) -> str:
-    """Return the recipe that is advised for one learning rate, under its shortest name."""
+    """Return the advised recipe for a single learning rate, by its shortest name."""
     from embinit.diagnosis.diagnose import diagnose
     from embinit.hosts import host
 

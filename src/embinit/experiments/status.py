@@ -22,13 +22,13 @@ from embinit.experiments.spec import Spec
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.records import read_json
 
-#: For an estimate, the dimension of a model whose sources were never read: GloVe's, or the next that its heads divide.
+#: The dimension in estimates if the sources were never read: GloVe's, or the next multiple of the heads.
 _USUAL_DIM = 300
 
 
 @dataclass(frozen=True)
 class StatusLine:
-    """Runs of a block that differ in their seed alone."""
+    """Runs of a block that differ only in their seed."""
 
     experiment: str
     block: str
@@ -92,7 +92,7 @@ def state_of(runs: Path) -> State:
 
 
 def lines_of(experiment: Experiment, runs: Path, state: State) -> list[StatusLine]:
-    """Return the experiment's runs; runs that differ in their seed alone share a line."""
+    """Return the experiment's runs; runs that differ only in their seed share a line."""
     done = finished_folders(experiment, runs)
     return [line for block in experiment.blocks for line in _lines(experiment.name, block, done, state)]
 

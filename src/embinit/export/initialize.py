@@ -118,21 +118,21 @@ def initialize_rows(
         _check_output(model, layer, head)
     vocabulary, owned, warnings = _fitted(vocabulary, owned, layer)
     warnings += _decoder_warnings(model, layer)
-    made = make_rows(
+    rows = make_rows(
         source, vocabulary, owned=owned, model=model if host is None else host, dim=int(layer.weight.shape[1]),
         recipe=recipe, fill=fill, task=task, seed=seed, project=project,
     )  # fmt: skip
     old, tied = numbers_of(layer.weight), head is not None and is_tied(model)
-    set_rows(layer.weight, made.matrix[made.ids], made.ids)
+    set_rows(layer.weight, rows.matrix[rows.ids], rows.ids)
     if head is not None and tied != is_tied(model):
         raise EmbinitError(f"{type(model).__name__}: the output layer lost its tie to the embedding")
     if output_rows and not tied:
-        set_rows(head.weight, made.matrix[made.ids], made.ids)
+        set_rows(head.weight, rows.matrix[rows.ids], rows.ids)
     output: Output = "none" if head is None else "tied" if tied else "set" if output_rows else "kept"
     unused = 0
     if isinstance(source, MadeMatrix):
         unused = sum(token not in vocabulary.index for token in source.embeddings.tokens)
-    done = report_changes(made, old, numbers_of(layer.weight), owned)
+    done = report_changes(rows, old, numbers_of(layer.weight), owned)
     return replace(done, model=type(model).__name__, output=output, unused=unused, warnings=(*warnings, *done.warnings))
 
 

@@ -165,7 +165,7 @@ def _equal(found: TokenLayers, expected: TokenLayers) -> bool:
 
     pairs = [(found.inputs, expected.inputs), *zip(found.outputs, expected.outputs, strict=True)]
     # A model in half precision is loaded in float32 or in its own format; either holds the same numbers.
-    return all(torch.equal(one.cpu().float(), other.cpu().float()) for one, other in pairs)
+    return all(torch.equal(tensor.cpu().float(), other.cpu().float()) for tensor, other in pairs)
 
 
 @contextmanager

@@ -220,8 +220,8 @@ def _named(extended: ExtendedTokenizer, method: str, like: Mapping[str, str] | N
     if missing:
         raise EmbinitError(f"the mapping has no entry for {missing[0]!r}{closest(missing[0], like)}")
     ids = piece_ids(tokenizer, [like[word] for word in extended.words])
-    for word, found in zip(extended.words, ids, strict=True):
-        if not found or (needs == "like" and len(found) > 1):
+    for word, named in zip(extended.words, ids, strict=True):
+        if not named or (needs == "like" and len(named) > 1):
             raise EmbinitError(f"{like[word]!r}, which stands for {word!r}, is not {_TARGETS[needs]} of the model")
     return ids
 

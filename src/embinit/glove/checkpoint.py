@@ -36,7 +36,7 @@ class Position:
     losses: list[float] = field(default_factory=list)
 
 
-class _Head(TypedDict):
+class _GloveHead(TypedDict):
     settings: dict[str, Any]
     position: Position
 
@@ -70,7 +70,7 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
         if begin not in (b"", b"PK"):
             raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or give --fresh to replace it")
         with np.load(path, allow_pickle=False) as stored:
-            head: _Head = typed(parsed(str(stored["head"]).encode()), _Head)
+            head: _GloveHead = typed(parsed(str(stored["head"]).encode()), _GloveHead)
             differing = _differing(head["settings"], settings)
             if not differing:
                 arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]
@@ -103,7 +103,7 @@ def clear(out: Path) -> None:
 def _differing(stored: Settings, asked: Settings) -> str:
     """Return in words which settings are others than those asked for, empty where none is."""
     names = [name for name in {**asked, **stored} if stored.get(name) != asked.get(name)]
-    shown = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
+    differences = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
     if "counts" in names:
-        shown.append("other counts (another text, tokenizer, window or minimum count)")
-    return ", ".join(shown)
+        differences.append("other counts (another text, tokenizer, window or minimum count)")
+    return ", ".join(differences)

@@ -61,23 +61,23 @@ def fit(
         "threads": "1" if threads == 1 else "several",
         "counts": identity,
     }
-    found, damaged = None, False
+    restored, damaged = None, False
     if checkpoint is not None and not fresh:
         try:
-            found = checkpoints.load(checkpoint, settings)
+            restored = checkpoints.load(checkpoint, settings)
         except Damaged:
             damaged = True
     shapes = [(words, dim)] * 2 + [(words,)] * 2
-    if found is not None and [array.shape for array in found[0]] != shapes * 2:
-        found, damaged = None, True
-    parameters, position = found or (initial(words, dim, seed), Position())
+    if restored is not None and [array.shape for array in restored[0]] != shapes * 2:
+        restored, damaged = None, True
+    parameters, position = restored or (initial(words, dim, seed), Position())
     number = len(entries.counts)
     resumed = position.epoch * number + position.done
     saver = _Saver(checkpoint, settings, parameters)
     with ThreadPoolExecutor(threads) as pool:
         while position.epoch < epochs:
-            said = f"epoch {position.epoch + 1} of {epochs}"
-            said += f", loss {position.losses[-1]:.4f}" if position.losses else ""
+            description = f"epoch {position.epoch + 1} of {epochs}"
+            description += f", loss {position.losses[-1]:.4f}" if position.losses else ""
             order = _order(number, seed, position.epoch + 1)
             for chunk in _chunks(order, position.done, threads * _CHUNK):
                 position.loss += math.fsum(
@@ -89,7 +89,7 @@ def fit(
                 position.done += len(chunk)
                 if not math.isfinite(position.loss):
                     raise EmbinitError(f"training diverged in epoch {position.epoch + 1}; a smaller --lr helps")
-                progress(said, position.epoch * number + position.done, epochs * number)
+                progress(description, position.epoch * number + position.done, epochs * number)
                 saver.inside(position)
             position.losses.append(position.loss / number)
             position.epoch, position.done, position.loss = position.epoch + 1, 0, 0.0

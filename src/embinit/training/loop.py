@@ -305,10 +305,10 @@ class _Run:
 
     def restore(self, folder: Path) -> None:
         """Go on from a checkpoint, if there is one."""
-        found = checkpoints.load(folder)
-        if found is None:
+        checkpoint = checkpoints.load(folder)
+        if checkpoint is None:
             return
-        tensors, facts = found
+        tensors, facts = checkpoint
         if facts.get("identity") != self._identity:
             raise checkpoints.Unusable(f"{folder} has a checkpoint of other members or settings")
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
@@ -352,8 +352,8 @@ def _checksum(array: npt.NDArray[Any] | None) -> int | None:
 
 
 def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
-    found = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
-    return {side: weight.clone() for side, weight in found.items()} if copy else found
+    embeddings = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
+    return {side: weight.clone() for side, weight in embeddings.items()} if copy else embeddings
 
 
 def _better(member: TrainedMember, record: dict[str, float]) -> bool:

@@ -74,15 +74,15 @@ class TokenBleu:
         self._count = len(numbered)
         self._grams = [_grams(numbered, n) for n in self._LENGTHS]
 
-    def __call__(self, found: Sequence[Sequence[int]]) -> float:
+    def __call__(self, words: Sequence[Sequence[int]]) -> float:
         """Return BLEU of token ids, one sentence for each reference."""
-        if len(found) != self._count:
-            raise ValueError(f"{len(found)} sentences for {self._count} references")
-        found = [[word for token in sentence for word in self._words[token]] for sentence in found]
-        size = sum(map(len, found))
+        if len(words) != self._count:
+            raise ValueError(f"{len(words)} sentences for {self._count} references")
+        words = [[word for token in sentence for word in self._words[token]] for sentence in words]
+        size = sum(map(len, words))
         right, total = [], []
         for n, (grams, counts) in zip(self._LENGTHS, self._grams, strict=True):
-            own, own_counts = _grams(found, n)
+            own, own_counts = _grams(words, n)
             place = np.searchsorted(grams, own).clip(max=max(0, len(grams) - 1))
             same = grams[place] == own if len(grams) else np.zeros(len(own), dtype=bool)
             right.append(int(np.minimum(own_counts[same], counts[place[same]]).sum()))

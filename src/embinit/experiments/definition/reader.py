@@ -1,6 +1,6 @@
 """One TOML file for each question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
 
-All mistakes are reported at once, with the closest name, before anything starts (docs/how-to/experiments.md).
+All mistakes are reported at once, each with the closest accepted name, before anything is prepared.
 """
 
 from __future__ import annotations

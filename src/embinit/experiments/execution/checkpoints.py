@@ -1,4 +1,4 @@
-"""Groups of jobs that train side by side, and the folder of a group's checkpoint.
+"""Divide jobs into groups that train side by side, and keep the checkpoint folder of each group.
 
 OUT/.checkpoints/GROUP/ holds `group.json` (its runs), `progress.json`, `lock` while a process trains it, and `state/`, the
 checkpoint of the training loop.
@@ -108,9 +108,9 @@ class _ProgressFile(TypedDict):
 
 
 def announced(out: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the folder of every group that was begun and is not finished, with its runs."""
+    """Yield the folder of every unfinished group, with the keys of its runs."""
     for path in sorted(out.glob(".checkpoints/*/group.json")):
-        with suppress(EmbinitError):  # a damaged note: its runs begin again
+        with suppress(EmbinitError):  # the file is damaged, so its runs begin again
             yield path.parent, read_json(path, _GroupFile)["keys"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,11 +22,11 @@ from embinit.models.parameters import count
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.training.options import Training
 
-#: A weight has its gradient, Adam's two averages and its best value so far beside it.
+#: Numbers kept for a weight: its value, its gradient, Adam's two averages and its best value so far.
 _COPIES = 5
-#: Numbers that a layer keeps for the way back, for each token and dimension; the feed-forward layer's own come on top.
+#: Numbers that a layer keeps for the backward pass, per token and dimension, without those of the feed-forward layer.
 _KEPT = 24
-#: Logits, their logarithms and their gradient.
+#: Numbers kept for a logit: its value, its logarithm and its gradient.
 _LOGITS = 3
 #: Returns the prepared task of a folder. A task that is not prepared yet is estimated (inputs/estimates.py).
 Opening = Callable[[Path], Prepared]
@@ -49,16 +49,19 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     """Return the estimated cost of a run on a `cpu` or on `cuda`."""
     constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
     splits = prepared.manifest["splits"]
-    rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
-    tokens = {side: values["tokens"] + (1 if model.is_language_model else 2) * rows for side, values in sides.items()}
+    rows, tokens = int(splits["train"]["rows"]), _tokens(splits["train"], model)
+    read = dict(tokens)
     if model.is_language_model:
-        rows = max(1, tokens["text"] // model.length)  # blocks
+        rows = max(1, int(tokens["text"]) // model.length)  # blocks
+        if "valid" in splits:  # often as long as the training text; the way forward is a third of a step
+            overlap = model.length / (training.stride or model.length)
+            read["text"] += _tokens(splits["valid"], model)["text"] * max(1.0, overlap) / 3
     steps, weights = training.epochs * -(-rows // training.batch), count(model)
-    calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
+    calculated = training.epochs * 6.0 * sum(read[side] * _weights(model, side) for side in read)
     calculated += (
-        training.epochs * 6.0 * tokens.get("text", 0) * _predicted(model, training) * model.dim * model.outputs
+        training.epochs * 6.0 * read.get("text", 0.0) * _predicted(model, training) * model.dim * model.outputs
     )
-    # Products of wide models are larger, and so faster.
+    # Matrix products of wide models are larger and therefore faster per operation.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
     moved = steps * 28.0 * weights
     each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
@@ -68,6 +71,12 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     logits = _LOGITS * batch.get("target", _predicted(model, training) * batch.get("text", 0.0)) * model.outputs
     memory = 4.0 * (weights * _COPIES + kept + logits)
     return RunCost(each + shared, 0.0, memory) if constants["turns"] else RunCost(each, shared, memory)
+
+
+def _tokens(split: Mapping[str, Any], model: Architecture) -> dict[str, float]:
+    """Return the tokens of each side of a split, with those that stand around its lines."""
+    around = (1 if model.is_language_model else 2) * int(split["rows"])
+    return {side: float(values["tokens"] + around) for side, values in split["sides"].items()}
 
 
 def _predicted(model: Architecture, training: Training) -> float:
@@ -88,7 +97,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 
 
 def _weights(model: Architecture, side: str) -> float:
-    """Return the number of weights that each token of a side is multiplied with."""
+    """Return the number of weights that multiply each token of a side."""
     attention = 4 * model.dim**2
     layer = attention + (3 if model.activation == "swiglu" else 2) * model.dim * model.feedforward
     if side == "target":
@@ -127,7 +136,7 @@ def groups_at_once(groups: Sequence[Group], device: str, opened: Opening = open_
 
 
 def likely_device(name: str) -> str:
-    """Return the kind of device that a name stands for, without importing torch."""
+    """Return the kind of device of a name, without importing torch."""
     return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
 
 
@@ -138,7 +147,7 @@ def _memory(device: str) -> float:
 
             if torch.cuda.is_available():
                 return float(torch.cuda.get_device_properties(device).total_memory)
-        return float(_constants()["cuda"]["memory"])  # planned here for another machine
+        return float(_constants()["cuda"]["memory"])  # the plan is for another machine
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 

@@ -20,7 +20,7 @@ _VERSION = "1"
 
 
 class WeightFacts(TypedDict):
-    """What the weights belong to."""
+    """Facts about kept weights: their model, their tokens and their run."""
 
     #: the fields of Architecture
     architecture: dict[str, Any]
@@ -35,7 +35,7 @@ class WeightFacts(TypedDict):
 
 @dataclass(frozen=True)
 class KeptWeights:
-    """One member's weights by their names in this package, and what they belong to."""
+    """One member's weights by their names in this package, with the facts about them."""
 
     tensors: Mapping[str, Matrix]
     facts: WeightFacts
@@ -66,14 +66,12 @@ def read_weights(run: Path) -> KeptWeights:
     EmbinitError
         If the folder is no run or has no weights.
     Damaged
-        If the file is not what embinit writes.
+        If the file has other content than embinit writes.
     """
     path = run / NAME
     if not path.is_file():
         if not (run / "run.json").is_file():
-            raise EmbinitError(
-                f"{run} is no folder of a finished run; runs lie in the folder runs/, each under its key"
-            )
+            raise EmbinitError(f"{run} is no folder of a finished run; give runs/KEY")
         raise EmbinitError(
             f"{run} has no weights; remove the folder and train it again with embinit run --keep-weights"
         )

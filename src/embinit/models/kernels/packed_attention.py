@@ -84,7 +84,7 @@ class _Attend(torch.autograd.Function):
         others_grad = torch.empty_like(others) if others is not None else None
         learned, dim = ctx.needs_input_grad[8], ctx.settings[-1]
         # Bias gradients are summed where the gradients are computed. Gradients that are not needed are not written.
-        biases = tuple(None if one is None else torch.zeros_like(one) for one in (queries_bias, others_bias))
+        biases = tuple(None if bias is None else torch.zeros_like(bias) for bias in (queries_bias, others_bias))
         sums = (queries_grad, queries_grad, queries_grad) if biases[0] is None else _three(biases[0], biases[1], dim)
         curve_grad = torch.zeros_like(curve) if learned else None
         grads = [
