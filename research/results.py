@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from embinit.errors import EmbinitError
 from embinit.files import component, replacing
-from embinit.format import NONE, duration, interval, plural, probability, signed
+from embinit.format import NONE, duration, ended, interval, plural, probability, signed
 from embinit.reports.analysis.answers import loss_note
 from embinit.reports.analysis.lengths import length_note, length_tables
 from embinit.reports.analysis.provenance import busy
@@ -23,10 +23,10 @@ from embinit.reports.writers import tables
 from embinit.reports.writers.axis_marks import marks
 from embinit.reports.writers.completed import CompletedBlock, completed_blocks, completed_only, missing_blocks
 from embinit.reports.writers.figures import figures, names, remove_others
-from embinit.reports.writers.markdown import details, ended, table, text
+from embinit.reports.writers.markdown import details, table, text
 from embinit.reports.writers.tables import selection_table
 from research import advice, overview, registered_page, setting_tables, travel_page, versus_paper
-from research.findings import OPEN, Case, Claim, Finding, findings, pooled_by_task, support, support_by_kind
+from research.findings import OPEN, Case, Claim, PublishedFinding, findings, pooled_by_task, support, support_by_kind
 from research.registered import PARTS
 from research.trials import Trial, trials
 
@@ -169,7 +169,7 @@ def _rank(summary: Summary) -> int:
     return 2 if overview.is_open(summary) else 3
 
 
-def _finding(finding: Finding) -> list[str]:
+def _finding(finding: PublishedFinding) -> list[str]:
     lines = [f"## {text(finding.title)}", ""]
     for claim in finding.claims:
         lines += [f"**{text(claim.text)}** {text(_support(claim))}", ""]

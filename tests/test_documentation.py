@@ -126,3 +126,15 @@ def test_bounds_of_intervals_keep_their_sign_near_zero() -> None:
     ]
     assert len(intervals) > 50
     assert not [one for one in intervals if re.search(r"[\[ ][+−]?0\.0+[,\]]", one)]
+
+
+def test_the_comments_of_fields_are_on_the_site() -> None:
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(ROOT / "tools" / "docstrings.py"))
+    matching = griffe.load("embinit.alignment", search_paths=[SOURCES], extensions=extensions)["Matching"]
+    sections = griffe.parse_numpy(matching.docstring)
+    fields = {
+        field.name: field for section in sections if section.kind.value == "attributes" for field in section.value
+    }
+    assert set(fields) == set(matching.attributes)
+    assert "The" in fields["case"].description

@@ -90,6 +90,11 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def ended(text: str) -> str:
+    """Return a user's text with a full stop, unless it ends with a mark."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def listed(texts: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}" if texts else ""

@@ -112,7 +112,7 @@ WRONG = {
         "unknown kind of task 'clasify'; choose one of classification",
     ),
     "vocab": (["inspect", "{glove}", "--vocab", "nowhere"], "no such vocabulary: nowhere"),
-    "lower alone": (["inspect", "{glove}", "--lower"], "--lower goes with --text"),
+    "lower alone": (["inspect", "{glove}", "--lower"], "--lower needs --text"),
     "equal numbers": (["inspect", "{folder}/equal"], "all numbers are equal"),
     "both": (["inspect", "{glove}", "--vocab", "{glove}", "--text", "{glove}"], "--vocab or --text, not both"),
     "text": (["inspect", "{glove}", "--text", "nowhere"], "no such text file: nowhere"),
@@ -126,7 +126,7 @@ WRONG = {
     "tokenizer": (["inspect", "{glove}", "--text", "{glove}", "--tokenizer", "spcy:en"], "did you mean 'spacy:en'?"),
     "dim": (
         ["inspect", "{glove}", "--dim", "7"],
-        "has 24 dimensions, but the model has 7; choose a projection: project='pca'",
+        "has 24 dimensions, but the model has 7; choose a projection: project='orthogonal' or 'pca'",
     ),
     "project": (
         ["inspect", "{glove}", "--project", "pca"],

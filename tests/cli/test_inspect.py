@@ -52,6 +52,8 @@ def test_inspect_advises_a_classifier_otherwise_and_its_command_does_it(tmp_path
     learned = " ".join(run("inspect", made, "--task", "classification", "--model", "bert").stdout.split())
     assert "task classification (the advice depends on it only with sinusoidal positions)" in learned
     assert "task" not in run("inspect", made, "--model", "llama").stdout
+    text = " ".join(run("inspect", made, "--task", "language_model", "--model", "gpt2").stdout.split())
+    assert "task language_model recipe" in text, "no run of a language model has tested what the advice depends on"
     line, larger = (line for line in done.stdout.splitlines() if "embinit make" in line)
     assert "--recipe 'pretrained | center | scale ratio=1.4' --out embedding-full-rate.safetensors" in larger
     told = json.loads(run("inspect", made, "--task", "classification", "--json").stdout)

@@ -20,7 +20,7 @@ from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.weights import NAME, read_weights
 from embinit.records import Damaged
 from tests.experiments.made import command
-from tests.experiments.test_language_models import HEAD, draft
+from tests.experiments.test_language_models import BLOCK, HEAD, draft
 
 _TASKS = """
 [tasks.characters]
@@ -131,12 +131,22 @@ def test_changed_weights_are_seen(kept: dict[str, Path], tmp_path: Path) -> None
     run.mkdir()
     path = kept["whitespace language_model"] / NAME
     content = path.read_bytes()
-    for damaged in (content[:100], content[: len(content) // 2], b"", content[:8] + b"x" + content[9:]):
+    flipped = [bytearray(content) for _ in range(2)]
+    flipped[0][-3] ^= 1  # in a tensor
+    flipped[1][content.index(b"dropout") + 15] ^= 1  # in a fact: 0.1 becomes another number
+    for damaged in (content[:100], content[: len(content) // 2], b"", content[:8] + b"x" + content[9:], *flipped):
         (run / NAME).write_bytes(damaged)
         with pytest.raises(Damaged, match=r"weights\.safetensors is damaged"):
             convert(run, tmp_path / "out")
-    tensors = load_file(path)
-    save_file({**tensors, "decoder.norm.weight": np.ones(3, np.float32)}, run / NAME, read_metadata(path))
+    tensors, older = load_file(path), {**read_metadata(path)}
+    del older["checksum"]  # weights of earlier versions have none
+    facts = json.loads(older["facts"])
+    for name, value in (("layers", 10**6), ("dim", 2**40), ("vocabularies", [5]), ("feedforward", 10**9)):
+        changed = {**facts, "architecture": {**facts["architecture"], name: value}}
+        save_file(tensors, run / NAME, {**older, "facts": json.dumps(changed)})
+        with pytest.raises(Damaged, match="do not fit its model"):
+            convert(run, tmp_path / "out")
+    save_file({**tensors, "decoder.norm.weight": np.ones(3, np.float32)}, run / NAME, older)
     with pytest.raises(Damaged, match="do not fit its model"):
         convert(run, tmp_path / "out")
     save_file(tensors, run / NAME, {**read_metadata(path), "version": "2"})
@@ -169,3 +179,14 @@ def test_the_command_writes_a_folder_and_says_what_is_missing(kept: dict[str, Pa
     nothing = command("convert", tmp_path, "-o", tmp_path / "other")
     assert nothing.returncode == 2
     assert "no folder of a finished run" in nothing.stderr
+
+
+def test_run_names_the_folder_of_the_best_weights(tmp_path: Path) -> None:
+    draft(tmp_path, f'{BLOCK}model.preset = "gpt2"\ngrid.seed = [1, 2]\n')
+    done = command("run", tmp_path / "text.toml", "--runs", tmp_path / "runs", "--device", "cpu", "--keep-weights")
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stdout.splitlines() if "embinit convert" in line)
+    folders = [path.parent for path in (tmp_path / "runs").glob("*/weights.safetensors")]
+    scores = {path: json.loads((path / "scores.json").read_text())["scores"]["test"]["perplexity"] for path in folders}
+    assert len(set(scores.values())) == 2
+    assert str(min(folders, key=lambda path: scores[path])) in line

@@ -131,9 +131,10 @@ def command(
 
     if (tokens is None) == (tokenizer is None):
         raise EmbinitError("give --tokens FILE or --tokenizer FOLDER, and not both")
+    checkpoint = checkpoint_beside(out)
+    shared.keep_inputs((checkpoint,), tokens, *(text or []), vectors)
     words, named = (None, None) if tokens is None else read_words(tokens)
     new_tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
-    checkpoint = checkpoint_beside(out)
     settings = Distillation(
         match=folder_match(model) if match is None else checked_match(match), contexts=contexts, epochs=epochs,
         checkpoint=checkpoint,

@@ -124,8 +124,8 @@ def _files(folder: Path, split: str, names: Sequence[str], pair: str | None) -> 
     prefixes = [*(f"{name}." for name in names), *([""] if split == "all" else [])]
     for prefix in prefixes:
         for sides in _sides(prefix, pair):
-            found = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in sides]
-            both = tuple(path for path in found if path is not None)
+            paths = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in sides]
+            both = tuple(path for path in paths if path is not None)
             if len(both) == 2:
                 return both
     for name in names:

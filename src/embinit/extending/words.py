@@ -93,8 +93,8 @@ def _check_spelling(words: Sequence[str], spelled: Sequence[str]) -> None:
     first: dict[str, str] = {}
     for word, spelling in zip(words, spelled, strict=True):
         if not spelling.strip() or len(spelling.split()) > 1:
-            shown = "nothing" if not spelling.strip() else f"{spelling!r}, which has spaces"
-            raise EmbinitError(f"the tokenizer normalizes {word!r} to {shown}; leave it out")
+            text = "nothing" if not spelling.strip() else f"{spelling!r}, which has spaces"
+            raise EmbinitError(f"the tokenizer normalizes {word!r} to {text}; leave it out")
         if spelling in first:
             other = first[spelling]
             reason = (
@@ -106,5 +106,5 @@ def _check_spelling(words: Sequence[str], spelled: Sequence[str]) -> None:
 
 def _counted(words: Sequence[str], noun: str) -> str:
     """Return `2 tokens ('a', 'b')`."""
-    shown = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
-    return f"{plural(len(words), noun)} ({shown})"
+    examples = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
+    return f"{plural(len(words), noun)} ({examples})"

@@ -16,6 +16,7 @@ from embinit.glove import checkpoint as checkpoints
 from embinit.glove.checkpoint import Position, Settings
 from embinit.glove.corpus import Progress
 from embinit.glove.kernel import Entries, Parameters, initial, sweep
+from embinit.records import Damaged
 from embinit.seeds import stream
 from embinit.types import Matrix
 
@@ -42,8 +43,10 @@ def fit(
     checkpoint: Path | None,
     fresh: bool,
     progress: Progress,
-) -> tuple[Matrix, tuple[float, ...], int]:
+) -> tuple[Matrix, tuple[float, ...], int, bool]:
     """Return word plus context vectors, the mean loss of each epoch, and how many updates a checkpoint brought.
+
+    The last value says whether a damaged checkpoint was left out.
 
     `identity` tells these counts from others, for the checkpoint.
     """
@@ -58,15 +61,23 @@ def fit(
         "threads": "1" if threads == 1 else "several",
         "counts": identity,
     }
-    found = checkpoints.load(checkpoint, settings) if checkpoint is not None and not fresh else None
-    parameters, position = found or (initial(words, dim, seed), Position())
+    restored, damaged = None, False
+    if checkpoint is not None and not fresh:
+        try:
+            restored = checkpoints.load(checkpoint, settings)
+        except Damaged:
+            damaged = True
+    shapes = [(words, dim)] * 2 + [(words,)] * 2
+    if restored is not None and [array.shape for array in restored[0]] != shapes * 2:
+        restored, damaged = None, True
+    parameters, position = restored or (initial(words, dim, seed), Position())
     number = len(entries.counts)
     resumed = position.epoch * number + position.done
     saver = _Saver(checkpoint, settings, parameters)
     with ThreadPoolExecutor(threads) as pool:
         while position.epoch < epochs:
-            said = f"epoch {position.epoch + 1} of {epochs}"
-            said += f", loss {position.losses[-1]:.4f}" if position.losses else ""
+            description = f"epoch {position.epoch + 1} of {epochs}"
+            description += f", loss {position.losses[-1]:.4f}" if position.losses else ""
             order = _order(number, seed, position.epoch + 1)
             for chunk in _chunks(order, position.done, threads * _CHUNK):
                 position.loss += math.fsum(
@@ -78,12 +89,12 @@ def fit(
                 position.done += len(chunk)
                 if not math.isfinite(position.loss):
                     raise EmbinitError(f"training diverged in epoch {position.epoch + 1}; a smaller --lr helps")
-                progress(said, position.epoch * number + position.done, epochs * number)
+                progress(description, position.epoch * number + position.done, epochs * number)
                 saver.inside(position)
             position.losses.append(position.loss / number)
             position.epoch, position.done, position.loss = position.epoch + 1, 0, 0.0
             saver.after(position, last=position.epoch == epochs)
-    return parameters.words + parameters.contexts, tuple(position.losses), resumed
+    return parameters.words + parameters.contexts, tuple(position.losses), resumed, damaged
 
 
 def _order(number: int, seed: int, epoch: int) -> Any:

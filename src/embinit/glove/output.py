@@ -45,10 +45,10 @@ def nearest(vocabulary: Vocabulary, vectors: Matrix, words: Sequence[str], numbe
     """Return for each word the nearest others by cosine, nearest first."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1)
-    found = {}
+    neighbours = {}
     for word in words:
         here = vocabulary.index[word]
         closeness = unit @ unit[here]
         order = np.argsort(-closeness, kind="stable")
-        found[word] = [vocabulary.tokens[row] for row in order[: number + 1] if row != here][:number]
-    return found
+        neighbours[word] = [vocabulary.tokens[row] for row in order[: number + 1] if row != here][:number]
+    return neighbours

@@ -38,6 +38,8 @@ class TrainedVectors:
     #: updates that an earlier, stopped run had made
     resumed: int
     threads: int
+    #: the checkpoint of a stopped run was damaged, so training began again
+    damaged: bool = False
 
 
 def train(
@@ -76,13 +78,22 @@ def train(
     corpus, entries, identity = _counted(
         text, tokenize or tokenizer_of("whitespace"), min_count, window, symmetric, origin, tell
     )
-    vectors, losses, resumed = fit(
+    vectors, losses, resumed, damaged = fit(
         entries, len(corpus.vocabulary), identity, dim=dim, epochs=epochs, x_max=x_max, alpha=alpha, lr=lr,
         threads=threads, seed=seed, checkpoint=checkpoint, fresh=fresh, progress=tell,
     )  # fmt: skip
     pairs = len(entries.counts)
     return TrainedVectors(
-        corpus.vocabulary, vectors, losses, corpus.tokens, pairs, corpus.rare, corpus.left_out, resumed, threads
+        corpus.vocabulary,
+        vectors,
+        losses,
+        corpus.tokens,
+        pairs,
+        corpus.rare,
+        corpus.left_out,
+        resumed,
+        threads,
+        damaged,
     )
 
 

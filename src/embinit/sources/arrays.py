@@ -141,8 +141,8 @@ def from_arrays(
 def token_list_of(path: Path, file_name: str | None) -> Path:
     """Return the named token list of a matrix, or the list beside the matrix."""
     if file_name is not None:
-        beside = path.with_name(file_name)
-        chosen = beside if beside.exists() else Path(file_name)
+        candidate = path.with_name(file_name)
+        chosen = candidate if candidate.exists() else Path(file_name)
         if not chosen.exists():
             raise EmbinitError(f"no such token list: {file_name} (searched beside {path} and in the current folder)")
         return chosen

@@ -19,7 +19,8 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.files import compression
 from embinit.sources.numbers import LARGEST_DIM
-from embinit.sources.row_collector import Request, RowCollector, decode_tokens, encode_token, encode_tokens
+from embinit.sources.row_collector import Request, RowCollector, decode_tokens, encode_tokens
+from embinit.text.markers import encode_token
 from embinit.types import Embeddings, Flags, Matrix, as_matrix, finite_rows
 
 MAGIC = 793_712_314

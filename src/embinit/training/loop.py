@@ -25,8 +25,7 @@ from embinit.training.batches import Batches, Numbers, Rooms
 from embinit.training.blocks import TextBatches
 from embinit.training.evaluation import Validation
 from embinit.training.fit import check_fit
-from embinit.training.options import Training
-from embinit.training.row_rates import own_rates
+from embinit.training.options import PER_MEMBER, Training, settings_of_each
 from embinit.training.step import Trainer
 
 
@@ -76,7 +75,7 @@ def train(
     prepared: Prepared,
     architecture: Architecture,
     members: Sequence[Member],
-    training: Training,
+    training: Training | Sequence[Training],
     device: Any = "cpu",
     progress: Progress = lambda _: None,
     checkpoint: Path | None = None,
@@ -85,16 +84,17 @@ def train(
 ) -> Outcome:
     """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy.
 
+    `training` holds the settings of all members, or of each: they may differ in those of `options.PER_MEMBER`.
     With a `checkpoint` folder it goes on from what is there, writes there every so many seconds (0: every epoch), and raises
     `Stopped` after having written when `stopping` says so.
     """
-    check_fit(prepared, architecture, training)
+    check_fit(prepared, architecture, settings_of_each(training, len(members))[0])
     run = _Run(prepared, architecture, members, training, device)
     start = time.perf_counter()
     if checkpoint is not None:
         run.restore(checkpoint)
     saved, wait = time.perf_counter(), every
-    while run.epoch < training.epochs and not all(one.stopped for one in run.outcome):
+    while run.epoch < run.training.epochs and not all(one.stopped for one in run.outcome):
         for moment in run.finish_epoch(start):
             progress(moment)
             stop = stopping()
@@ -131,9 +131,13 @@ class _Run:
     """Members in training, and how far they are."""
 
     def __init__(
-        self, prepared: Prepared, architecture: Architecture, members: Sequence[Member], training: Training, device: Any
-    ) -> None:
-        self.training, self.device = training, torch.device(device)
+        self, prepared: Prepared, architecture: Architecture, members: Sequence[Member],
+        settings: Training | Sequence[Training], device: Any,
+    ) -> None:  # fmt: skip
+        self._trainings = settings_of_each(settings, len(members))
+        #: the settings that members share are those of the first
+        self.training = training = self._trainings[0]
+        self.device = torch.device(device)
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         self.batches: Batches | TextBatches
         if architecture.is_language_model:
@@ -151,16 +155,22 @@ class _Run:
             "architecture": asdict(architecture),
             "training": asdict(training),
             "seeds": [member.seed for member in members],
-            "rates": [own_rates(member, training) for member in members],
+            "rates": [(one.embedding_rate, one.found_rate) for one in self._trainings],
             "prepared": prepared.path.name,
         }
+        own = [
+            {**one.named(PER_MEMBER), "dropout": architecture.dropout if member.dropout is None else member.dropout}
+            for member, one in zip(members, self._trainings, strict=True)
+        ]
+        if any(one != own[0] for one in own):
+            self._about["own"] = own
         dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
         steps = len(self.batches) * training.epochs
         self.lanes = []
         for places in _lanes(len(members), self.device):
-            own = [members[place] for place in places]
-            stack = Stack(architecture, own, device, dtype, training.protected)
-            trainer = Trainer(stack, training, self.batches, steps, own)
+            sharing = [members[place] for place in places]
+            stack = Stack(architecture, sharing, device, dtype, training.protected)
+            trainer = Trainer(stack, [self._trainings[place] for place in places], self.batches, steps, sharing)
             best = {name: weight.detach().clone() for name, weight in stack.weights.items()}
             self.lanes.append(_Lane(stack, trainer, places, best))
 
@@ -256,7 +266,7 @@ class _Run:
                     for name, weight in lane.stack.weights.items():
                         lane.best[name][i] = weight.detach()[i]
                 waited = self.epoch + 1 - member.best_epoch
-                member.stopped = 0 < self.training.patience <= waited
+                member.stopped = 0 < self._trainings[place].patience <= waited
 
     def best(self) -> Stack:
         """Return all members with their best weights."""
@@ -280,7 +290,7 @@ class _Run:
                         if key in state:
                             tensors[f"{place} {key} {name}"] = state[key][i]
                     if "step" in state:
-                        tensors[f"{place} steps {name}"] = state["step"].reshape(1)
+                        tensors[f"{place} steps {name}"] = state["step"].expand(len(lane.places))[i : i + 1]
                 tensors[f"{place} sums"] = lane.trainer.sums[:, i].clone()
                 for side, weight in lane.before.items() if self.step else ():
                     tensors[f"{place} before {side}"] = weight[i]
@@ -295,10 +305,10 @@ class _Run:
 
     def restore(self, folder: Path) -> None:
         """Go on from a checkpoint, if there is one."""
-        found = checkpoints.load(folder)
-        if found is None:
+        checkpoint = checkpoints.load(folder)
+        if checkpoint is None:
             return
-        tensors, facts = found
+        tensors, facts = checkpoint
         if facts.get("identity") != self._identity:
             raise checkpoints.Unusable(f"{folder} has a checkpoint of other members or settings")
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
@@ -313,11 +323,12 @@ class _Run:
                     if f"{place} steps {name}" not in tensors:
                         continue
                     state = lane.trainer.adam.state[weight]
+                    steps = tensors[f"{place} steps {name}"][0]
                     if not state:
-                        state["step"] = tensors[f"{place} steps {name}"][0].clone()
-                        if self.device.type == "cuda":
-                            state["step"] = state["step"].to(self.device)
+                        state["step"] = lane.trainer.first_step(steps)
                         state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(weight), torch.zeros_like(weight)
+                    if state["step"].dim():
+                        state["step"][i] = steps
                     for key in ("exp_avg", "exp_avg_sq"):
                         state[key][i] = tensors[f"{place} {key} {name}"].to(self.device)
         if self.step:
@@ -341,8 +352,8 @@ def _checksum(array: npt.NDArray[Any] | None) -> int | None:
 
 
 def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
-    found = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
-    return {side: weight.clone() for side, weight in found.items()} if copy else found
+    embeddings = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
+    return {side: weight.clone() for side, weight in embeddings.items()} if copy else embeddings
 
 
 def _better(member: TrainedMember, record: dict[str, float]) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,11 @@ from embinit.models.parameters import count
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.training.options import Training
 
-#: A weight has its gradient, Adam's two averages and its best value so far beside it.
+#: Numbers kept for a weight: its value, its gradient, Adam's two averages and its best value so far.
 _COPIES = 5
-#: Numbers that a layer keeps for the way back, for each token and dimension; the feed-forward layer's own come on top.
+#: Numbers that a layer keeps for the backward pass, per token and dimension, without those of the feed-forward layer.
 _KEPT = 24
-#: Logits, their logarithms and their gradient.
+#: Numbers kept for a logit: its value, its logarithm and its gradient.
 _LOGITS = 3
 #: Returns the prepared task of a folder. A task that is not prepared yet is estimated (inputs/estimates.py).
 Opening = Callable[[Path], Prepared]
@@ -47,16 +49,19 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     """Return the estimated cost of a run on a `cpu` or on `cuda`."""
     constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
     splits = prepared.manifest["splits"]
-    rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
-    tokens = {side: values["tokens"] + (1 if model.is_language_model else 2) * rows for side, values in sides.items()}
+    rows, tokens = int(splits["train"]["rows"]), _tokens(splits["train"], model)
+    read = dict(tokens)
     if model.is_language_model:
-        rows = max(1, tokens["text"] // model.length)  # blocks
+        rows = max(1, int(tokens["text"]) // model.length)  # blocks
+        if "valid" in splits:  # often as long as the training text; the way forward is a third of a step
+            overlap = model.length / (training.stride or model.length)
+            read["text"] += _tokens(splits["valid"], model)["text"] * max(1.0, overlap) / 3
     steps, weights = training.epochs * -(-rows // training.batch), count(model)
-    calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
+    calculated = training.epochs * 6.0 * sum(read[side] * _weights(model, side) for side in read)
     calculated += (
-        training.epochs * 6.0 * tokens.get("text", 0) * _predicted(model, training) * model.dim * model.outputs
+        training.epochs * 6.0 * read.get("text", 0.0) * _predicted(model, training) * model.dim * model.outputs
     )
-    # Products of wide models are larger, and so faster.
+    # Matrix products of wide models are larger and therefore faster per operation.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
     moved = steps * 28.0 * weights
     each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
@@ -66,6 +71,12 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     logits = _LOGITS * batch.get("target", _predicted(model, training) * batch.get("text", 0.0)) * model.outputs
     memory = 4.0 * (weights * _COPIES + kept + logits)
     return RunCost(each + shared, 0.0, memory) if constants["turns"] else RunCost(each, shared, memory)
+
+
+def _tokens(split: Mapping[str, Any], model: Architecture) -> dict[str, float]:
+    """Return the tokens of each side of a split, with those that stand around its lines."""
+    around = (1 if model.is_language_model else 2) * int(split["rows"])
+    return {side: float(values["tokens"] + around) for side, values in split["sides"].items()}
 
 
 def _predicted(model: Architecture, training: Training) -> float:
@@ -86,7 +97,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 
 
 def _weights(model: Architecture, side: str) -> float:
-    """Return the number of weights that each token of a side is multiplied with."""
+    """Return the number of weights that multiply each token of a side."""
     attention = 4 * model.dim**2
     layer = attention + (3 if model.activation == "swiglu" else 2) * model.dim * model.feedforward
     if side == "target":
@@ -110,18 +121,33 @@ def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> 
     return max(1, min(int(room / each), int(_constants()[kind]["most"])))
 
 
+def groups_at_once(groups: Sequence[Group], device: str, opened: Opening = open_prepared) -> int:
+    """Return the number of groups that a device works on at once: on a card, as many as its memory has room for.
+
+    The largest groups count, because any two groups may meet.
+    """
+    if not device.startswith("cuda"):
+        return 1
+    constants = _constants()["cuda"]
+    sizes = sorted((group_cost(group, device, opened)[1] for group in groups), reverse=True)
+    needed = accumulate(size + constants["process"] for size in sizes[: int(constants["at_once"])])
+    room = float(constants["share"]) * _memory(device)
+    return max(1, len([size for size in needed if size <= room]))
+
+
 def likely_device(name: str) -> str:
-    """Return the kind of device that a name stands for, without importing torch."""
+    """Return the kind of device of a name, without importing torch."""
     return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
 
 
 def _memory(device: str) -> float:
     if device.startswith("cuda"):
-        import torch
+        if find_spec("torch") is not None:
+            import torch
 
-        if not torch.cuda.is_available():
-            return float(_constants()["cuda"]["memory"])  # planned here for another machine
-        return float(torch.cuda.get_device_properties(device).total_memory)
+            if torch.cuda.is_available():
+                return float(torch.cuda.get_device_properties(device).total_memory)
+        return float(_constants()["cuda"]["memory"])  # the plan is for another machine
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 

@@ -1,4 +1,4 @@
-"""A cache of results that were made from files. A file is identified by its name, size and time."""
+"""A cache of results that depend on files. A file is identified by its name, size and time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cached(
             return entry
     if where.read_only:
         raise Unprepared(f"{kind} is not prepared yet")
-    made = make()
+    result = make()
     with replacing(path) as out:
-        out.write(json.dumps(made).encode())
-    return made
+        out.write(json.dumps(result).encode())
+    return result

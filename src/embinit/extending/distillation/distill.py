@@ -102,21 +102,23 @@ def distill(
     """
     words = dict(zip(extended.ids, extended.words, strict=True))
     per_token = max(1, min(settings.contexts, _SENTENCES // len(words)))
-    found = gather(
+    contexts = gather(
         old, extended.tokenizer, words, text=lines, per_token=per_token, rng=stream(seed, "contexts of new tokens"),
         longest=_longest(model),
     )  # fmt: skip
     match = settings.match or "states"
     fitted = fit(
-        model, extended.ids, found, match=match, old_rows=old_rows, same_ids=extended.kept is None,
+        model, extended.ids, contexts, match=match, old_rows=old_rows, same_ids=extended.kept is None,
         epochs=settings.epochs, seed=seed, progress=settings.progress, checkpoint=settings.checkpoint,
     )  # fmt: skip
     details: dict[str, Any] = {
-        "fitted on": f"{plural(found.from_text, 'sentence')} of the text (with {found.in_text:,} of {len(words):,} new "
-        f"tokens) and {found.made:,} made of the vocabulary",
+        "fitted on": f"{plural(contexts.from_text, 'sentence')} of the text (with {contexts.in_text:,} of {len(words):,} "
+        f"new tokens) and {contexts.made:,} made of the vocabulary",
         "matched": _NAMES[match],
         "difference": " → ".join(f"{loss:.3g}" for loss in fitted.losses) + " (mean of each pass)",
     }
+    if fitted.damaged:
+        details["checkpoint"] = "of a stopped run, damaged: the fit began again"
     return Distilled(fitted.rows, details)
 
 
