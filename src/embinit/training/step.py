@@ -14,6 +14,7 @@ from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.blocks import TextBatches, masked_batch
+from embinit.training.cross_entropy import cross_entropy
 from embinit.training.options import Training
 from embinit.training.row_rates import embedding_factors
 
@@ -42,8 +43,11 @@ def losses(stack: Stack, values: Tensor, asked: Tensor, there: Tensor, smoothing
     if operations.usable(values):
         logits, bias = stack.unbiased_output(values)
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
-    flat = stack.output(values).flatten(0, 1).float()
-    each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
+    flat = stack.output(values).flatten(0, 1)
+    if flat.dtype == torch.bfloat16:
+        each = cross_entropy(flat, asked.flatten(), smoothing)
+    else:
+        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
     # What stands where no token does is set aside, not multiplied: it may be anything.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
