@@ -58,6 +58,8 @@ def whole_training(case: Case) -> Timed:
     """
     clock.ready(case)
     prepared, begin = open_prepared(Path(case.prepared)), 0.0
+    # Rows that no token has (generated captions) cannot be decoded.
+    case = replace(case, vocabularies=tuple(len(prepared.vocabularies[side]) for side in prepared.sides))
 
     def progress(moment: Moment) -> None:
         nonlocal begin

@@ -101,7 +101,9 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in whole percent, or in one significant digit below one percent."""
+    """Return a share in whole percent, with one significant digit below 1 % and enough digits to stay below 100 %."""
+    if 0.995 <= share < 1:
+        return f"{100 - float(f'{100 * (1 - share):.1g}'):.10g} %"
     return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
 
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,22 +91,23 @@ def test_a_sweep_has_every_setting_that_a_member_may_own(tiny: Case) -> None:
 
 
 def test_a_card_is_measured_by_rows_of_its_own_and_in_time(
-    prepared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    prepared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole table of a card, with a device that is not there: every row says that it could not be measured."""
     monkeypatch.setattr(training, "taken", lambda case: Timed(0.5, 1.0, 1) if "product" in case.what else refuse(case))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "none")
     path = tmp_path / "rows.jsonl"
-    training.main(["--prepared", prepared, "--device", "cuda", "--json", str(path)])
-    rows = [one["row"] for one in map(json.loads, path.read_text().splitlines()) if "row" in one]
-    ours = {(one["what"], one["members"], one["dim"], one["precision"]) for one in rows}
-    assert ours >= {(OURS, m, 300, p) for m in (1, 16, 32) for p in ("tf32", "bfloat16")}
-    assert ours >= {(OURS, 16, 768, "tf32"), (OURS, 16, 768, "bfloat16"), (MIXED, 32, 300, "tf32")}
-    assert ours >= {(what, 20, 300, "tf32") for what in (OURS, WHOLE, GROUPS, MPS)}
-    assert {one["note"] for one in rows} == {"not measured: RuntimeError: no card"}
-    capsys.readouterr()
-    training.main(["--prepared", prepared, "--device", "cuda", "--within", "0"])
-    assert capsys.readouterr().out.count("no time left") == len(rows)
+
+    def rows(*words: str) -> list[dict[str, Any]]:
+        training.main(["--prepared", prepared, "--device", "cuda", "--json", str(path), *words])
+        return [one["row"] for one in map(json.loads, path.read_text().splitlines()) if "row" in one]
+
+    found = {(one["what"], one["members"], one["dim"], one["precision"]) for one in rows()}
+    assert found >= {(OURS, m, 300, p) for m in (1, 16, 32) for p in ("tf32", "bfloat16")}
+    assert found >= {(OURS, 16, 768, "tf32"), (OURS, 16, 768, "bfloat16"), (MIXED, 32, 300, "tf32")}
+    assert found >= {(what, 20, 300, "tf32") for what in (OURS, WHOLE, GROUPS, MPS)}
+    assert {one["note"] for one in rows()} == {"not measured: RuntimeError: no card"}
+    assert {one["note"] for one in rows("--within", "0")} == {"not measured: no time left"}
 
 
 def refuse(case: Case) -> Timed:

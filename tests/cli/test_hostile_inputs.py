@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Callable
@@ -96,6 +97,24 @@ CASES: dict[str, tuple[list[str], str, Callable[[Path], object], str]] = {
         "x.txt",
         lambda p: p.symlink_to("/dev/zero"),
         "larger than",
+    ),
+    "a tokenizer without end": (
+        ["inspect", "{vectors}", "--text", "{vectors}", "--tokenizer", "{file}"],
+        "x.json",
+        lambda p: p.symlink_to("/dev/zero"),
+        "not a regular file",
+    ),
+    "a tokenizer of a gigabyte": (
+        ["inspect", "{vectors}", "--text", "{vectors}", "--tokenizer", "{file}"],
+        "x.json",
+        lambda p: (p.touch(), os.truncate(p, 1 << 30)),
+        "larger than 256 MB",
+    ),
+    "a new tokenizer without end": (
+        ["extend", "{folder}/model", "--tokenizer", "{file}", "-o", "{folder}/o"],
+        "x",
+        lambda p: (p.mkdir(), (p / "vocab.txt").touch(), (p / "tokenizer.json").symlink_to("/dev/zero")),
+        "not a regular file",
     ),
     "scores without end": (["report", "{file}"], "x.csv", lambda p: p.symlink_to("/dev/zero"), "larger than"),
     "results without end": (["report", "{file}"], "x.json", lambda p: p.symlink_to("/dev/zero"), "larger than"),

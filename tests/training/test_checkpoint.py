@@ -328,6 +328,7 @@ def test_changed_facts_are_seen(copying: Prepared, checkpointed: Path, tmp_path:
         other(copying, "none", tmp_path)
 
 
+@pytest.mark.usefixtures("fast_clock")
 def test_the_checkpoint_before_a_damaged_one_gives_the_same_bits(
     copying: Prepared, undisturbed: Outcome, tmp_path: Path
 ) -> None:

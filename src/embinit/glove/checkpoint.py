@@ -36,7 +36,7 @@ class Position:
     losses: list[float] = field(default_factory=list)
 
 
-class _Head(TypedDict):
+class _GloveHead(TypedDict):
     settings: dict[str, Any]
     position: Position
 
@@ -70,7 +70,7 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
         if begin not in (b"", b"PK"):
             raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or give --fresh to replace it")
         with np.load(path, allow_pickle=False) as stored:
-            head: _Head = typed(parsed(str(stored["head"]).encode()), _Head)
+            head: _GloveHead = typed(parsed(str(stored["head"]).encode()), _GloveHead)
             differing = _differing(head["settings"], settings)
             if not differing:
                 arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]

@@ -31,6 +31,10 @@ _BASELINES = ("xavier", "random", "baseline", "default")
 _FALLING = re.compile(r"(^|[\W_])(loss|perplexity|ppl|error|wer|cer|nll|mae|mse|rmse|bpc)$", re.IGNORECASE)
 #: No table of scores comes near this size.
 _LARGEST = 16 << 20
+#: A block has a run of each start with each seed; an experiment's grid has this limit too.
+_LARGEST_BLOCK = 100_000
+#: Sums and squares of larger scores do not fit a float.
+_LARGEST_SCORE = 1e100
 #: The internal name of every score and split; reports show the metric's label.
 _SCORE, _SPLIT = "score", ""
 _INTRODUCTION = (
@@ -106,7 +110,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         notes.append(f"The baseline is {base}; choose another with --baseline.")
     blocks, results, metrics = [], dict[str, Result](), {}
     for name, column, members in _groups(path, runs, columns):
-        block = _block(name, column, members, starts)
+        block = _block(path, name, column, members, starts)
         blocks.append(block)
         metrics[name] = _metric(column, members, lower_is_better)
         results |= _results(block, column, members)
@@ -128,7 +132,7 @@ def _read_runs(path: Path) -> tuple[list[_ScoreLine], list[str], list[str]]:
     text_columns = [name for name in others if not any(_is_number(cells[name]) for _, cells in lines)]
     columns = [name for name in others if name not in text_columns]
     if not columns:
-        for name in others[:1]:  # a number that is written differently, such as 2,5 or 2.5 %
+        for name in text_columns[-1:]:  # a number that is written differently, such as 2,5 or 2.5 %
             number, cells = next(((number, cells) for number, cells in lines if cells[name]), lines[0])
             _score(f"{path}, line {number}: {name}", cells[name])
         raise EmbinitError(f"{path} has no column of scores beside {listed(header)}; add `score` with a number a line")
@@ -184,7 +188,7 @@ def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _Score
     try:
         seed = int(cells[_SEED])
     except ValueError:
-        raise EmbinitError(f"{place}: the seed is {cells[_SEED]!r}, but a whole number is expected") from None
+        raise EmbinitError(f"{place}: the seed is {cells[_SEED][:40]!r}, but a whole number is expected") from None
     scores = {name: _score(f"{place}: {name}", cells[name]) for name in columns}
     return _ScoreLine(cells.get(_BLOCK, ""), cells[_START], seed, scores)
 
@@ -196,8 +200,12 @@ def _score(place: str, cell: str) -> float | None:
     if not _is_number(cell):
         plain = cell.replace(",", ".").removesuffix("%").strip()
         hint = f"; write {plain}" if _is_number(plain) else ""
-        raise EmbinitError(f"{place} is {cell!r}, but a number is expected{hint}")
+        raise EmbinitError(f"{place} is {cell[:40]!r}, but a number is expected{hint}")
     value = float(cell)
+    if math.isfinite(value) and abs(value) > _LARGEST_SCORE:
+        raise EmbinitError(
+            f"{place} is {cell[:40]}, but a number from −{_LARGEST_SCORE:g} to {_LARGEST_SCORE:g} is expected"
+        )
     return value if math.isfinite(value) else math.nan
 
 
@@ -222,11 +230,16 @@ def _groups(
             yield ", ".join(words), column, [run for run in runs if run.block == block]
 
 
-def _block(name: str, column: str, members: Sequence[_ScoreLine], starts: Sequence[str]) -> Block:
+def _block(path: Path, name: str, column: str, members: Sequence[_ScoreLine], starts: Sequence[str]) -> Block:
     """Return a block that plans every seed of it for each of its starts."""
     task = Task(name.removesuffix(f", {column}"))
     seeds = sorted({run.seed for run in members})
     own = {run.start for run in members}
+    if len(own) * len(seeds) > _LARGEST_BLOCK:
+        raise EmbinitError(
+            f"{path}: block {name!r} has {len(own):,} starts and {len(seeds):,} seeds, more than {_LARGEST_BLOCK:,} runs; "
+            "number the seeds of every start alike, or give fewer lines"
+        )
     planned = [
         Planned(Spec(task, (), seed, ((_START, start), (_SCORE, column)), ()), ((_START, start),))
         for start in starts

@@ -24,7 +24,7 @@ _HEAD = 1 << 18
 _BLOCK = 1 << 18
 #: pyarrow takes larger blocks, because it makes an array of each column, and fewer columns. Smaller files do without it,
 #: because its import takes a twentieth of a second. More threads would wait for the one that collects the rows.
-_ARROW_BLOCK, _ARROW_COLUMNS, _ARROW_FILE, _ARROW_THREADS = 1 << 20, 4096, 8 << 20, 4
+_ARROW_BLOCK, _ARROW_COLUMNS, _ARROW_THREADS = 1 << 20, 4096, 4
 _LONGEST_LINE = 32 << 20
 #: A row of a file with known dimensions is shorter than this: a token of a megabyte and 64 characters a number.
 _LONGEST_TOKEN, _LONGEST_NUMBER = 1 << 20, 64
@@ -88,7 +88,7 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
 def _takes_arrow(path: Path, layout: TextLayout, request: Request) -> bool:
     """Return whether pyarrow parses the lines: of large files, if all rows are read."""
     regular = not layout.tabs and layout.dim < _ARROW_COLUMNS and request.wanted is None and request.most is None
-    return regular and path.stat().st_size > _ARROW_FILE and has_arrow()
+    return regular and path.stat().st_size > 8 * _ARROW_BLOCK and has_arrow()
 
 
 def _parsed(blocks: Iterator[_Block], dim: int) -> Iterator[tuple[bytes, Sequence[int], _Rows | None]]:
@@ -312,7 +312,7 @@ def _parse_line(
 ) -> tuple[bytes, Matrix] | None:
     """Return the token and vector of a line whose token may hold spaces, or reject the line."""
     line = line.rstrip(b" \t\r")
-    if not line:
+    if not line.strip():  # perhaps a form feed alone
         rows.counts["blank lines"] += 1
         return None
     fields = line.rsplit(b" ", dim)

@@ -93,6 +93,20 @@ def read_tokens(path: Path) -> TokenTable:
     return _from_lines(data, path)
 
 
+def check_size(path: Path) -> Path:
+    """Return the path of a tokenizer's file that a library reads whole; an error if it is a device or too large."""
+    try:
+        if path.exists() and not path.is_file():
+            raise EmbinitError(f"{path} is not a regular file; expected a tokenizer")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise EmbinitError(f"{path} is larger than {_LARGEST_FILE >> 20} MB, as no tokenizer is")
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    return path
+
+
 def _from_lines(data: bytes, path: Path) -> TokenTable:
     lines = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
     if lines[-1] == "":

@@ -10,7 +10,7 @@ from typing import Any
 from embinit.errors import EmbinitError, closest, require
 from embinit.hub import NoSuchFile, download, is_id, is_tokenizer
 from embinit.text.markers import to_byte_level
-from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_json_object
+from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, check_size, read_json_object
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 #: From a list of lines to the pieces of each line, without special tokens.
@@ -92,7 +92,7 @@ def _subwords(tokenizer: Any) -> Tokenizer:
 
 def _splitter(tokenizer: Any) -> Splitter:
     if isinstance(tokenizer, Path):
-        file = _tokenizer_file(tokenizer)
+        file = check_size(_tokenizer_file(tokenizer))
         return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _pieces(_load_tokenizer(file))
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):

@@ -14,6 +14,7 @@ from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.blocks import TextBatches, masked_batch
+from embinit.training.cross_entropy import cross_entropy
 from embinit.training.mixed import MixedUpdates, clip, decays
 from embinit.training.options import OF_UPDATES, Training, settings_of_each
 from embinit.training.row_rates import embedding_factors
@@ -50,11 +51,13 @@ def losses(
         if not isinstance(smoothing, Tensor):
             smoothing = torch.full((len(values),), smoothing, device=values.device)
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
+    logits = stack.output(values)
     if isinstance(smoothing, Tensor):
-        each = _smoothed(stack.output(values).float(), asked, smoothing[:, None])
+        each = _smoothed(logits.float(), asked, smoothing[:, None])
+    elif logits.dtype == torch.bfloat16:
+        each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
-        flat = stack.output(values).flatten(0, 1).float()
-        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
+        each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
     # Values at places without a token are replaced instead of multiplied by zero, because they may be NaN.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 

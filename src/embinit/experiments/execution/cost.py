@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -49,14 +49,17 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     """Return the estimated cost of a run on a `cpu` or on `cuda`."""
     constants, model, training = _constants()[kind], architecture_of(spec, prepared), training_of(spec)
     splits = prepared.manifest["splits"]
-    rows, sides = int(splits["train"]["rows"]), splits["train"]["sides"]
-    tokens = {side: values["tokens"] + (1 if model.is_language_model else 2) * rows for side, values in sides.items()}
+    rows, tokens = int(splits["train"]["rows"]), _tokens(splits["train"], model)
+    read = dict(tokens)
     if model.is_language_model:
-        rows = max(1, tokens["text"] // model.length)  # blocks
+        rows = max(1, int(tokens["text"]) // model.length)  # blocks
+        if "valid" in splits:  # often as long as the training text; the way forward is a third of a step
+            overlap = model.length / (training.stride or model.length)
+            read["text"] += _tokens(splits["valid"], model)["text"] * max(1.0, overlap) / 3
     steps, weights = training.epochs * -(-rows // training.batch), count(model)
-    calculated = training.epochs * 6.0 * sum(tokens[side] * _weights(model, side) for side in tokens)
+    calculated = training.epochs * 6.0 * sum(read[side] * _weights(model, side) for side in read)
     calculated += (
-        training.epochs * 6.0 * tokens.get("text", 0) * _predicted(model, training) * model.dim * model.outputs
+        training.epochs * 6.0 * read.get("text", 0.0) * _predicted(model, training) * model.dim * model.outputs
     )
     # Matrix products of wide models are larger and therefore faster per operation.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
@@ -68,6 +71,12 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     logits = _LOGITS * batch.get("target", _predicted(model, training) * batch.get("text", 0.0)) * model.outputs
     memory = 4.0 * (weights * _COPIES + kept + logits)
     return RunCost(each + shared, 0.0, memory) if constants["turns"] else RunCost(each, shared, memory)
+
+
+def _tokens(split: Mapping[str, Any], model: Architecture) -> dict[str, float]:
+    """Return the tokens of each side of a split, with those that stand around its lines."""
+    around = (1 if model.is_language_model else 2) * int(split["rows"])
+    return {side: float(values["tokens"] + around) for side, values in split["sides"].items()}
 
 
 def _predicted(model: Architecture, training: Training) -> float:

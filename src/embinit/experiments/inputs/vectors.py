@@ -18,7 +18,7 @@ from embinit.experiments.inputs.locations import Places, data_at, vectors_at
 from embinit.experiments.inputs.row_files import is_intact, write_rows
 from embinit.experiments.inputs.tasks import Progress, Ready, file_texts, training_texts
 from embinit.experiments.spec import digest
-from embinit.files import replacing
+from embinit.files import component, replacing
 from embinit.glove.checkpoint import beside as checkpoint_beside
 from embinit.glove.checkpoint import clear
 from embinit.glove.output import write
@@ -100,7 +100,9 @@ def _trained(name: str, settings: GloveSettings, where: Places, beside: Path, pr
     seen = hashlib.sha256()
     for line in lines:
         seen.update(line.encode() + b"\n")
-    file = f"{name}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
+    file = (
+        f"{component(name, 'the name of a source with glove')}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
+    )
     path = where.work / "glove" / file
     if _is_whole(path):
         return file

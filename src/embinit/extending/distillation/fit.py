@@ -186,7 +186,7 @@ def _silent(what: str, done: int, total: int | None) -> None:
 # ---------------------------------------------------------------- stopped fits
 
 
-class _Head(TypedDict):
+class _FitHead(TypedDict):
     identity: str
     done: int
     losses: list[float]
@@ -218,7 +218,7 @@ def _load(path: Path | None, identity: str, rows: Any, optimizer: Any) -> tuple[
         if path.open("rb").read(2) not in (b"", b"PK"):
             raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or write to another folder")
         with np.load(path, allow_pickle=False) as stored:
-            head: _Head = typed(parsed(str(stored["head"]).encode()), _Head)
+            head: _FitHead = typed(parsed(str(stored["head"]).encode()), _FitHead)
             if head["identity"] != identity:
                 return 0, []
             values = [torch.from_numpy(stored[name]).to(rows) for name in _FIELDS]
