@@ -436,7 +436,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(jobs: Path, tmp_path: P
         (lambda content: content["sources"].update(dict.fromkeys(content["sources"], "../out")), "'../out'"),
         (lambda content: content["tasks"].update(dict.fromkeys(content["tasks"], "/etc")), "'/etc'"),
         (lambda content: content.update(jobs=3), "jobs is 3"),
-        (lambda content: content.pop("jobs"), "give the jobs.json of a folder that"),
+        (lambda content: content.pop("jobs"), "give the jobs.json of a folder"),
         (lambda content: content.pop("version"), "give the jobs.json"),
     ],
 )

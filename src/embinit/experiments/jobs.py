@@ -121,7 +121,7 @@ def read_content(path: Path) -> dict[str, Any]:
         path, dict[str, Any], "give the jobs.json of a folder that `embinit run --plan` wrote"
     )
     if not {"version", "jobs"} <= content.keys():
-        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder from `embinit run --plan`")
+        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote")
     if content["version"] != VERSION:
         raise EmbinitError(
             f"{path} has version {content['version']!r}, and this embinit reads version {VERSION}; "
