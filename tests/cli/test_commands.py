@@ -134,7 +134,7 @@ WRONG = {
         ["inspect", "{glove}", "--project", "pca"],
         "give dim=300, or --dim 300 on the command line",
     ),
-    "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "x.jpeg: the name must end in .png, .svg, .pdf"),
+    "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "x.jpeg; the name must end in .png, .svg, .pdf"),
     "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),
     "format": (["make", "{glove}", "-o", "{folder}/x", "-f", "glov"], "did you mean 'glove'?"),
     "fill": (["make", "{glove}", "-o", "{folder}/x.npy", "--fill", "zero"], "did you mean 'zeros'?"),

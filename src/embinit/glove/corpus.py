@@ -81,7 +81,7 @@ def encode(
         if read % _LINES == 0:
             progress("reading", len(raw) - read, None)
     if len(raw) == read:
-        raise EmbinitError(f"{origin} has no word; give more text")
+        raise EmbinitError(f"{origin} is empty: there is no word in it")
     ids = np.frombuffer(raw, dtype=np.int32)
     blocks = [slice(start, start + _BLOCK) for start in range(0, len(ids), _BLOCK)]
     seen = np.zeros(len(numbers) + 1, dtype=np.int64)
