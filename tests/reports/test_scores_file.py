@@ -155,4 +155,4 @@ def test_the_command_writes_every_format_but_its_own_source(tmp_path: Path, monk
     assert "an experiment's TOML" in str(kept.exception)
     Path("x.toml").write_text("")
     wrong = CliRunner().invoke(app, ["report", "x.toml", "--lower-is-better"])
-    assert "--lower-is-better is for a CSV" in str(wrong.exception)
+    assert "--lower-is-better needs a CSV" in str(wrong.exception)
