@@ -33,7 +33,7 @@ class Converted:
     tokens: int
     #: the largest difference between the logits of this package and those of the loaded folder
     difference: float
-    #: whether the folder has a tokenizer; without one it has the vocabulary alone
+    #: whether the folder has a tokenizer; without one it has only the vocabulary
     tokenizer: bool
 
 
