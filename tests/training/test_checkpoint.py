@@ -260,13 +260,14 @@ def other(copying: Prepared, what: str, folder: Path) -> Outcome:
         members[1] = replace(members[1], frozen=kept)
     if what == "found rows":
         members[1] = replace(members[1], found=kept)
+    training = [settings(epochs=1, rate=1e-3 if what == "training" else 2e-3) for _ in members]
     if what == "a member's rate":
-        members[1] = replace(members[1], embedding_rate=0.5)
+        training[1] = replace(training[1], embedding_rate=0.5)
     if what == "a member's rate of found rows":
-        members[1] = replace(members[1], found_rate=0.5)
+        training[1] = replace(training[1], found_rate=0.5)
     if what == "fewer members":
         members.pop()
-    training = settings(epochs=1, rate=1e-3 if what == "training" else 2e-3)
+        training.pop()
     return train(copying, a, members, training, checkpoint=folder, every=0)
 
 
