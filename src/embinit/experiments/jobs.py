@@ -40,7 +40,7 @@ class Job:
 
     @property
     def shape(self) -> str:
-        """Return a hash of what members of a group share: the task, and the settings that are not a member's own."""
+        """Return a hash of the task and of all settings that members of a group must share."""
         content = self.spec.as_json()
         shared = [
             {name: value for name, value in content[part].items() if name not in own}
