@@ -16,7 +16,10 @@ from embinit.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 #: Pages that `make docs` writes from the code (tools/reference_pages.py).
-GENERATED = {"reference/cli.md", "reference/recipes.md", "reference/experiment-file.md", "tutorials/notebook.md"}
+GENERATED = {
+    *("reference/cli.md", "reference/recipes.md", "reference/experiment-file.md"),
+    *("tutorials/notebook.md", "tutorials/new-tokens.md"),
+}
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
