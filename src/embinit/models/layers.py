@@ -58,7 +58,7 @@ def _attention_in_bfloat16(queries: Tensor, keys: Tensor, content: Tensor, causa
     q, k, v = (part.reshape(-1, *shape[2:]) for part in (queries, keys, content))
     tile = _TILE if causal else length
     mixed = []
-    for start, own in zip(range(0, length, tile), q.split(tile, dim=1), strict=True):
+    for start, own in zip(range(0, length, tile), torch.split(q, tile, dim=1), strict=True):
         end = start + own.shape[1] if causal else length
         hidden = q.new_full((own.shape[1], end), float("-inf")).triu(start + 1) if causal else q.new_zeros(1, end)
         scores = torch.baddbmm(hidden.expand(len(q), -1, -1), own, k[:, :end].transpose(1, 2), alpha=shape[3] ** -0.5)
