@@ -16,6 +16,8 @@ import numpy as np
 LAYERS, FEEDFORWARD, DROPOUT = 3, 512, 0.1
 RATE, BETAS, EPSILON = 2e-4, (0.9, 0.98), 1e-9
 UNKNOWN, PADDING, BEGIN, END = range(4)
+#: The variable of the environment with the folder in which two groups that are measured at once meet.
+BARRIER = "EMBINIT_BENCHMARK_BARRIER"
 #: The language model is GPT-2's, without dropout; the feed-forward layer is so many times as wide as the model.
 TEXT_WIDTH = 4
 TEXT_RATE, TEXT_BETAS, TEXT_EPSILON, TEXT_DECAY, TEXT_CLIP = 6e-4, (0.9, 0.95), 1e-8, 0.1, 1.0

@@ -55,9 +55,9 @@ def real(variable: str, *parts: str) -> Path | None:
 
 def glove(sizes: Sizes) -> tuple[Path, str]:
     """Return glove.6B.50d.txt, or a made file of its shape, and what it is."""
-    found = None if sizes.quick else real("EMBINIT_VECTORS", "glove-6b-50d", "glove.6B.50d.txt")
-    if found is not None:
-        return found, "glove.6B.50d"
+    file = None if sizes.quick else real("EMBINIT_VECTORS", "glove-6b-50d", "glove.6B.50d.txt")
+    if file is not None:
+        return file, "glove.6B.50d"
     return text_file(sizes.words, 50), f"made, {sizes.words:,} x 50"
 
 
@@ -128,9 +128,9 @@ def model_word(i: int) -> str:
 
 def checkpoint(sizes: Sizes) -> tuple[Path, str]:
     """Return a real checkpoint's folder, or one of BERT-base's size (or tiny) that transformers has saved."""
-    found = None if sizes.quick else real("EMBINIT_VECTORS", "minilm")
-    if found is not None:
-        return found, "all-MiniLM-L6-v2"
+    folder = None if sizes.quick else real("EMBINIT_VECTORS", "minilm")
+    if folder is not None:
+        return folder, "all-MiniLM-L6-v2"
     path = MADE / ("bert-tiny" if sizes.quick else "bert-base")
     if not (path / "vocab.txt").exists():
         import torch
@@ -175,10 +175,10 @@ def padded_checkpoint(others: int) -> Path:
 
 def questions(sizes: Sizes, vectors: Path) -> tuple[Path, str]:
     """Return an analogy file in lower case (GloVe's), and what it is: both sides then read it as it stands."""
-    found = None if sizes.quick else real("EMBINIT_DATA", "analogy", "questions-words.txt")
+    file = None if sizes.quick else real("EMBINIT_DATA", "analogy", "questions-words.txt")
     path = MADE / "questions.txt"
-    if found is not None and vectors.name == "glove.6B.50d.txt":
-        path.write_text(found.read_text(encoding="utf-8").lower(), encoding="utf-8")
+    if file is not None and vectors.name == "glove.6B.50d.txt":
+        path.write_text(file.read_text(encoding="utf-8").lower(), encoding="utf-8")
         return path, "questions-words.txt"
     words = words_of(vectors)[: sizes.candidates]
     lines = [" ".join(words[i : i + 4]) for i in range(0, len(words) - 3, 4)]

@@ -1,10 +1,12 @@
 """New tokens and new tokenizers: our methods and the peers' in one table.
 
-    python -m benchmarks.extend --data DATA --vectors VECTORS
+    python -m benchmarks.extend --data DATA --vectors VECTORS --out results.jsonl
 
-Words of STS-B that the tokenizer of a sentence encoder splits become tokens, or the encoder gets T5's tokenizer. No task
-is trained. The settings of `distill` were chosen on words of STS-B's training pairs. Seconds depend on who else uses the
-machine; CPU seconds less so.
+(a) Words of STS-B that the tokenizer of all-MiniLM-L6-v2 splits become tokens. (b) The same with all-mpnet-base-v2.
+(c) MiniLM gets T5's tokenizer. (d) Words of WikiText-2 become tokens of a small language model, which this project trains
+and converts. No task is trained afterwards. The settings of `distill` were chosen on words of STS-B's training pairs.
+Rows that `--out` holds already are printed and not measured again. Seconds depend on who else uses the machine; CPU
+seconds less so.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.extend_data import mpnet
+from benchmarks.extend_language import language_model
 from benchmarks.extend_row import ExtendCase, ExtendScores
 
 ROOT = Path(__file__).parents[1]
@@ -34,14 +36,17 @@ ROWS = {
     "omp, with text": ("omp", True),
     "distill, no data": ("distill", False),
     "distill, with text": ("distill", True),
+    "mergekit-tokensurgeon, omp": ("tokensurgeon", False),
 }
+#: Methods that a case cannot run.
+WITHOUT = {
+    "a": ("tokensurgeon",), "b": ("tokensurgeon",), "c": ("add_tokens",), "d": ("tokensurgeon", "deepfocus"),
+}  # fmt: skip
 #: Peers that cannot be run here, and why.
-NOT_RUN = {
-    "Token Distillation": "not on the package index",
-    "mergekit-tokensurgeon": "needs a complete donor model; only the embedding of flan-t5-small is here",
-}
+NOT_RUN = {"Token Distillation": "not on the package index"}
 HEADERS = (
-    "rows", "words", "Spearman", "original", "halves of the words", "cosine", "cosine, affected", "s", "CPU s", "peak MB",
+    "case", "rows", "words", "score", "original", "halves of the words", "affected", "original", "cosine", "s", "CPU s",
+    "peak MB",
 )  # fmt: skip
 
 
@@ -51,70 +56,73 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("EMBINIT_DATA"), help="the folder of data sets")
     parser.add_argument("--vectors", type=Path, default=os.environ.get("EMBINIT_VECTORS"), help="the folder of vectors")
     parser.add_argument("--work", type=Path, default=ROOT / ".cache/extend", help="a folder for what rows share")
-    parser.add_argument("--cases", nargs="+", default=list("abc"), choices=list("abc"))
-    parser.add_argument("--split", default="dev", choices=["train", "dev", "test"])
+    parser.add_argument("--cases", nargs="+", default=list(WITHOUT), choices=list(WITHOUT))
+    parser.add_argument("--splits", nargs="+", default=["dev", "test"], choices=["train", "dev", "test"])
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--pairs", type=int, default=0, help="use this many random pairs")
+    parser.add_argument("--pairs", type=int, default=0, help="use this many random pairs (language models: lines)")
     parser.add_argument("--contexts", type=int, default=8, help="sentences for each new token in distill")
-    parser.add_argument("--out", type=Path, help="also write the numbers as JSON, row by row")
+    parser.add_argument("--out", type=Path, help="write the numbers as JSON, row by row, and skip rows that are there")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
+    print("| " + " | ".join(HEADERS) + " |\n|" + "---|" * len(HEADERS))
     for name in options.cases:
-        title, case = case_of(name, options)
-        print(f"({name}) {title}, STS-B {options.split}\n\n| " + " | ".join(HEADERS) + " |\n|" + "---|" * len(HEADERS))
-        for row, scores in measured(case, options.rows):
-            print("| " + " | ".join(cells(row, scores)) + " |", flush=True)
-            if options.out is not None:
-                with options.out.open("a") as file:
-                    numbers = scores if isinstance(scores, str) else asdict(scores)
-                    file.write(json.dumps({"case": asdict(case), "row": row, "scores": numbers}) + "\n")
-        print("\n" + "\n".join(f"not run: {peer}, {reason}" for peer, reason in NOT_RUN.items()) + "\n", flush=True)
+        for split in options.splits:
+            case = replace(case_of(name, options), split=split)
+            for row in options.rows:
+                method, text = ROWS[row]
+                if method not in WITHOUT[name]:
+                    scores = measured(row, replace(case, method=method, text=text), options.out)
+                    print("| " + " | ".join(cells(f"({name}) {split}", row, scores)) + " |", flush=True)
+    print("\n" + "\n".join(f"not run: {peer}, {reason}" for peer, reason in NOT_RUN.items()) + "\n", flush=True)
 
 
-def case_of(name: str, options: argparse.Namespace) -> tuple[str, ExtendCase]:
-    """Return the title of a case, and its first row without a method."""
-    minilm = options.vectors / "minilm"
+def case_of(name: str, options: argparse.Namespace) -> ExtendCase:
+    """Return a case without a split and a method."""
     case = ExtendCase(
-        "",
-        str(minilm),
-        str(options.data),
-        options.split,
-        str(options.work),
-        pairs=options.pairs,
+        "", str(options.vectors / "minilm"), str(options.data), "", str(options.work), pairs=options.pairs,
         contexts=options.contexts,
-    )
+    )  # fmt: skip
     if name == "b":
-        return "all-mpnet-base-v2, words", replace(case, model=str(mpnet(options.work)))
+        return replace(case, model=str(mpnet(options.work)))
     if name == "c":
-        tokenizer = str(options.vectors / "flan-t5-small")
-        return "all-MiniLM-L6-v2, T5's tokenizer", replace(case, tokenizer=tokenizer)
-    return "all-MiniLM-L6-v2, words", case
+        return replace(case, tokenizer=str(options.vectors / "flan-t5-small"))
+    if name == "d":
+        return replace(case, model=str(language_model(options.data, options.work)), language=True)
+    return case
 
 
-def measured(case: ExtendCase, rows: list[str]) -> Iterator[tuple[str, ExtendScores | str]]:
-    """Yield the scores of each row, or the reason why it was not run."""
-    for row in rows:
-        method, text = ROWS[row]
-        if method == "add_tokens" and case.tokenizer:
-            continue
-        task = json.dumps(asdict(replace(case, method=method, text=text)))
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.extend_row", task]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-        if done.returncode:
-            yield row, "not run: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        else:
-            found = json.loads(done.stdout.strip().splitlines()[-1])
-            yield row, ExtendScores(**{**found, "halves": tuple(found["halves"])})
+def measured(row: str, case: ExtendCase, out: Path | None) -> ExtendScores | str:
+    """Return the scores of a row, from a file if it has them, or the reason why it was not run."""
+    facts = {name: value for name, value in asdict(case).items() if name not in ("data", "work")}
+    facts |= {name: Path(facts[name]).name for name in ("model", "tokenizer") if facts[name]}
+    lines = out.read_text().splitlines() if out is not None and out.is_file() else []
+    for record in map(json.loads, lines):
+        if record["case"] == facts:
+            return ExtendScores(**{**record["scores"], "halves": tuple(record["scores"]["halves"])})
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.extend_row", json.dumps(asdict(case))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        return "not run: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    scores = json.loads(done.stdout.strip().splitlines()[-1])
+    if out is not None:
+        with out.open("a") as file:
+            file.write(json.dumps({"case": facts, "row": row, "scores": scores}) + "\n")
+    return ExtendScores(**{**scores, "halves": tuple(scores["halves"])})
 
 
-def cells(row: str, scores: ExtendScores | str) -> list[str]:
+def cells(case: str, row: str, scores: ExtendScores | str) -> list[str]:
     """Return the texts of a table row."""
     if isinstance(scores, str):
-        return [row, scores, *[""] * (len(HEADERS) - 2)]
-    halves = f"{min(scores.halves):.3f} to {max(scores.halves):.3f}" if scores.halves else ""
+        return [case, row, scores, *[""] * (len(HEADERS) - 3)]
+    digits = 1 if scores.cosine is None else 4  # perplexities are large
+    halves = (
+        " to ".join(f"{edge:.{digits}f}" for edge in (min(scores.halves), max(scores.halves))) if scores.halves else ""
+    )
     return [
-        row, f"{scores.words:,}", f"{scores.spearman:.4f}", f"{scores.original:.4f}", halves, f"{scores.cosine:.4f}",
-        f"{scores.affected:.4f}", f"{scores.seconds:,.0f}", f"{scores.cpu_seconds:,.0f}", f"{scores.peak_mb:,.0f}",
+        case, row, f"{scores.words:,}", f"{scores.score:.{digits}f}", f"{scores.original:.{digits}f}", halves,
+        f"{scores.part:.{digits}f}", f"{scores.original_part:.{digits}f}",
+        "" if scores.cosine is None else f"{scores.cosine:.4f}",
+        f"{scores.seconds:,.0f}", f"{scores.cpu_seconds:,.0f}", f"{scores.peak_mb:,.0f}",
     ]  # fmt: skip
 
 

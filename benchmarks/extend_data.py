@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,11 @@ class Pairs:
         kept = np.arange(len(cosines)) if chosen is None else np.asarray(chosen)
         return float(np.corrcoef(ranks(cosines[kept]), ranks(np.array(self.scores)[kept]))[0, 1])
 
+    def with_sentences(self, places: Collection[int]) -> list[int]:
+        """Return the pairs of which a sentence is at one of these places of `sentences`."""
+        chosen = {self.sentences[place] for place in places}
+        return [i for i, both in enumerate(zip(self.first, self.second, strict=True)) if chosen & set(both)]
+
 
 def read_pairs(folder: Path, split: str, most: int = 0) -> Pairs:
     """Return the pairs of a split of STS-B: all, or a fixed random choice of some."""
@@ -74,11 +79,12 @@ def split_words(tokenizer: Any, sentences: Sequence[str]) -> list[str]:
     return [word for word in words if len(tokenizer.tokenize(word)) > 1]
 
 
-def plain_text(folder: Path) -> list[str]:
-    """Return the plain text for methods that take text: WikiText-2 and the sentences of STS-B's training pairs."""
+def plain_text(folder: Path, without: Collection[str] = ()) -> list[str]:
+    """Return the plain text for methods that take text: WikiText-2 and other sentences of STS-B's training pairs."""
     with gzip.open(folder / "wikitext2/train.tokens.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file if line.strip() and not line.startswith(" =")]
-    return lines + read_pairs(folder, "train").sentences
+    left_out = set(without)
+    return lines + [sentence for sentence in read_pairs(folder, "train").sentences if sentence not in left_out]
 
 
 def encode_text(model: Any, tokenizer: Any, sentences: Sequence[str]) -> np.ndarray:

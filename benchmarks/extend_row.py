@@ -17,10 +17,20 @@ import numpy as np
 
 from benchmarks.environments import TORCH, environment
 from benchmarks.extend_data import Pairs, encode_ids, encode_text, plain_text, read_pairs, split_words
+from benchmarks.extend_language import (
+    HELD,
+    frequent_words,
+    perplexities,
+    scored_lines,
+    text_parts,
+    wiki_lines,
+    word_losses,
+)
 
 HALVES = 3
 #: The peer's version, and what its own environment needs.
 DEEPFOCUS = (TORCH, ["numpy<2.4", "deepfocus==1.0.1"])
+TOKENSURGEON = (TORCH, ["mergekit==0.1.5"])
 
 
 @dataclass(frozen=True)
@@ -39,31 +49,38 @@ class ExtendCase:
     #: pairs that are used; 0 for all
     pairs: int = 0
     contexts: int = 8
+    #: whether the model is a causal one, which is scored by its perplexity
+    language: bool = False
 
 
 @dataclass(frozen=True)
 class ExtendScores:
-    """The numbers of a row."""
+    """The numbers of a row. Sentences with new tokens, and pairs with such a sentence, are affected."""
 
     words: int
-    spearman: float
-    #: of the original tokenizer
+    #: the rank correlation, or the perplexity per word of a language model
+    score: float
     original: float
-    #: mean cosine to the original vectors: of all sentences, and of those that are segmented differently
-    cosine: float
-    affected: float
-    #: the correlations with random halves of the words
+    #: of affected pairs, or the perplexity of words that are no new tokens
+    part: float
+    original_part: float
+    #: the number of affected pairs, or of words that are no new tokens
+    part_size: int
+    #: the mean cosine of affected sentences to their original vectors; None for language models
+    cosine: float | None
+    #: the scores with random halves of the words
     halves: tuple[float, ...]
     seconds: float
     cpu_seconds: float
     peak_mb: float
 
 
-def load(folder: str) -> tuple[Any, Any]:
+def load(folder: str, *, language: bool = False) -> tuple[Any, Any]:
     """Return a model and its tokenizer."""
     import transformers
 
-    return transformers.AutoModel.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
+    kind = transformers.AutoModelForCausalLM if language else transformers.AutoModel
+    return kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
 
 
 def original(case: ExtendCase, pairs: Pairs) -> np.ndarray:
@@ -77,35 +94,100 @@ def original(case: ExtendCase, pairs: Pairs) -> np.ndarray:
     return np.load(path)  # type: ignore[no-any-return]
 
 
-def measure(case: ExtendCase) -> ExtendScores:
-    """Return the scores of a model that is extended by a method."""
-    pairs = read_pairs(Path(case.data), case.split, case.pairs)
-    before = original(case, pairs)
-    model, tokenizer = load(case.model)
-    words = [] if case.tokenizer else split_words(tokenizer, pairs.sentences)
-    text = plain_text(Path(case.data)) if case.text else None
+@dataclass(frozen=True)
+class Made:
+    """An extended model."""
+
+    model: Any
+    tokenizer: Any
+    words: Sequence[str]
+    ids: Sequence[int]
+    #: from each new token to its old pieces; None: halves of the words are not scored
+    pieces: dict[int, tuple[int, ...]] | None
+    seconds: float
+    cpu_seconds: float
+
+
+def make(case: ExtendCase, words: Sequence[str], text: list[str] | None) -> Made:
+    """Return the model of a row."""
+    model, tokenizer = load(case.model, language=case.language)
     started, started_cpu = time.perf_counter(), cpu()
     if case.method == "add_tokens":
         new, ids, pieces = added(model, tokenizer, words)
+    elif case.method == "tokensurgeon":
+        model, new, ids, pieces = transplanted(case)
     else:
         new, ids, pieces = extended(case, model, tokenizer, words, text)
-    seconds, cpu_seconds = time.perf_counter() - started, cpu() - started_cpu
-    lists = [list(entry) for entry in new(pairs.sentences, truncation=True, max_length=128)["input_ids"]]
-    after = encode_changed(model, lists, before, set(ids))
-    cosines = (after * before).sum(axis=1)
-    changed = [place for place, row in enumerate(lists) if set(row) & set(ids)]
-    turns = range(0 if pieces is None else HALVES)
+    return Made(model, new, words, ids, pieces, time.perf_counter() - started, cpu() - started_cpu)
+
+
+def measure(case: ExtendCase) -> ExtendScores:
+    """Return the scores of a model that is extended by a method."""
+    return measure_language(case) if case.language else measure_pairs(case)
+
+
+def measure_pairs(case: ExtendCase) -> ExtendScores:
+    """Return the rank correlations of sentence pairs."""
+    pairs = read_pairs(Path(case.data), case.split, case.pairs)
+    before = original(case, pairs)
+    words = [] if case.tokenizer else split_words(load(case.model)[1], pairs.sentences)
+    text = plain_text(Path(case.data), without=pairs.sentences) if case.text else None
+    made = make(case, words, text)
+    lists = [list(entry) for entry in made.tokenizer(pairs.sentences, truncation=True, max_length=128)["input_ids"]]
+    if case.tokenizer:
+        after, changed = encode_ids(made.model, lists), set(range(len(lists)))
+    else:
+        changed = {place for place, row in enumerate(lists) if set(row) & set(made.ids)}
+        after = encode_changed(made.model, lists, before, set(made.ids))
+    affected = pairs.with_sentences(changed)
+    turns = range(0 if made.pieces is None else HALVES)
     return ExtendScores(
-        words=len(words) or len(ids),
-        spearman=pairs.spearman(after),
+        words=len(words) or len(made.ids),
+        score=pairs.spearman(after),
         original=pairs.spearman(before),
-        cosine=float(cosines.mean()),
-        affected=float(cosines[changed].mean()),
-        halves=tuple(half(model, lists, pairs, before, ids, pieces or {}, turn) for turn in turns),
-        seconds=seconds,
-        cpu_seconds=cpu_seconds,
-        peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-    )  # fmt: skip
+        part=pairs.spearman(after, affected),
+        original_part=pairs.spearman(before, affected),
+        part_size=len(affected),
+        cosine=float((after * before).sum(axis=1)[sorted(changed)].mean()),
+        halves=tuple(half(made, lists, pairs, before, turn) for turn in turns),
+        seconds=made.seconds,
+        cpu_seconds=made.cpu_seconds,
+        peak_mb=peak_mb(),
+    )
+
+
+def measure_language(case: ExtendCase) -> ExtendScores:
+    """Return the perplexities per word of a language model."""
+    lines = scored_lines(Path(case.data), case.split)
+    lines = lines[: case.pairs or None]
+    parts = text_parts(lines)
+    model, tokenizer = load(case.model, language=True)
+    words = frequent_words(tokenizer, lines)
+    before = perplexities(word_losses(model, tokenizer, parts), parts, words)
+    made = make(case, words, wiki_lines(Path(case.data), "train")[:-HELD] if case.text else None)
+    after = perplexities(word_losses(made.model, made.tokenizer, parts), parts, words)
+    halves = []
+    for turn in range(0 if made.pieces is None else HALVES):
+        gone = {i: made.pieces[i] for i in set(made.ids) - chosen_half(made.ids, turn)} if made.pieces else {}
+        halves.append(perplexities(word_losses(made.model, made.tokenizer, parts, gone), parts, words)[0])
+    return ExtendScores(
+        words=len(words),
+        score=after[0],
+        original=before[0],
+        part=after[1],
+        original_part=before[1],
+        part_size=sum(word not in set(words) for part in parts for word in part.split()),
+        cosine=None,
+        halves=tuple(halves),
+        seconds=made.seconds,
+        cpu_seconds=made.cpu_seconds,
+        peak_mb=peak_mb(),
+    )
+
+
+def peak_mb() -> float:
+    """Return the largest memory of this process, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def cpu() -> float:
@@ -142,7 +224,7 @@ def extended(
     method = "pieces" if peer else case.method
     extension = embinit.extend(
         model, tokenizer, words or None, new_tokenizer=new_tokenizer, method=method, text=None if peer else text,
-        distillation=Distillation(match="mean", contexts=case.contexts),
+        distillation=Distillation(match=None if case.language else "mean", contexts=case.contexts),
     )  # fmt: skip
     if peer:
         put_focus_rows(model, tokenizer, extension, old_rows, text or [])
@@ -168,6 +250,44 @@ def put_focus_rows(model: Any, tokenizer: Any, extension: Any, old_rows: np.ndar
         model.get_input_embeddings().weight[list(extension.ids)] = made[list(extension.ids)]
 
 
+def transplanted(case: ExtendCase) -> tuple[Any, Any, list[int], None]:
+    """Return what mergekit-tokensurgeon makes of the model; the donor's rows lie in a folder of BERT's layout."""
+    import transformers
+    from safetensors.numpy import save_file
+
+    import embinit
+
+    python = environment("mergekit", *TOKENSURGEON)
+    donor = embinit.load(case.tokenizer)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(case.tokenizer)
+        rows = np.zeros((len(tokenizer), donor.vectors.shape[1]), np.float32)
+        rows[tokenizer.convert_tokens_to_ids(list(donor.tokens))] = donor.vectors
+        config = transformers.BertConfig(
+            vocab_size=len(rows), hidden_size=rows.shape[1], num_hidden_layers=1, architectures=["BertModel"]
+        )
+        config.save_pretrained(path / "donor")
+        tokenizer.save_pretrained(path / "donor")
+        save_file({"embeddings.word_embeddings.weight": rows}, path / "donor/model.safetensors", {"format": "pt"})
+        command = [
+            str(python.with_name("mergekit-tokensurgeon")),
+            case.model,
+            "donor",
+            "out",
+            "-k",
+            "64",
+            "--method",
+            "omp",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=path)
+        if done.returncode:
+            raise SystemExit("mergekit-tokensurgeon: " + done.stderr.strip().splitlines()[-1])
+        model, new = load(str(path / "out"))
+    kept = set(load(case.model)[1].get_vocab())
+    return model, new, [i for token, i in new.get_vocab().items() if token.lstrip("▁") not in kept], None
+
+
 def encode_changed(model: Any, lists: Sequence[Sequence[int]], before: np.ndarray, ids: set[int]) -> np.ndarray:
     """Return sentence vectors; only sentences that hold new tokens are computed again."""
     changed = [place for place, row in enumerate(lists) if set(row) & ids]
@@ -177,20 +297,17 @@ def encode_changed(model: Any, lists: Sequence[Sequence[int]], before: np.ndarra
     return after
 
 
-def half(
-    model: Any,
-    lists: Sequence[Sequence[int]],
-    pairs: Pairs,
-    before: np.ndarray,
-    ids: Sequence[int],
-    pieces: dict[int, tuple[int, ...]],
-    turn: int,
-) -> float:
+def chosen_half(ids: Sequence[int], turn: int) -> set[int]:
+    """Return a random half of the new tokens."""
+    return set(np.random.default_rng(turn).permutation(list(ids))[: len(ids) // 2].tolist())
+
+
+def half(made: Made, lists: Sequence[Sequence[int]], pairs: Pairs, before: np.ndarray, turn: int) -> float:
     """Return the rank correlation if a random half of the words become tokens."""
-    kept = set(np.random.default_rng(turn).permutation(list(ids))[: len(ids) // 2].tolist())
-    gone = {token_id: row for token_id, row in pieces.items() if token_id not in kept}
+    kept = chosen_half(made.ids, turn)
+    gone = {token_id: row for token_id, row in (made.pieces or {}).items() if token_id not in kept}
     expanded = [[inner for token_id in row for inner in gone.get(token_id, (token_id,))] for row in lists]
-    return pairs.spearman(encode_changed(model, expanded, before, kept))
+    return pairs.spearman(encode_changed(made.model, expanded, before, kept))
 
 
 if __name__ == "__main__":

@@ -40,9 +40,11 @@ def main(arguments: Sequence[str]) -> int:
         "embinit", str(given.prepared), sizes, given.device, given.precision, given.members, given.dim,
         given.heads, given.batch, given.steps,
     )  # fmt: skip
-    clock, found = training(case).seconds, kernel_times(case)
-    print(f"{1000 * clock:.2f} ms a step by the clock, {sum(time for time, _ in found.values()) / 1000:.2f} in these:")
-    for name, (time, launches) in sorted(found.items(), key=lambda one: -one[1][0])[: given.most]:
+    clock, by_kernel = training(case).seconds, kernel_times(case)
+    print(
+        f"{1000 * clock:.2f} ms a step by the clock, {sum(time for time, _ in by_kernel.values()) / 1000:.2f} in these:"
+    )
+    for name, (time, launches) in sorted(by_kernel.items(), key=lambda one: -one[1][0])[: given.most]:
         print(f"{time:9.1f} us {launches:7.1f}x  {name[:110]}")
     return 0
 

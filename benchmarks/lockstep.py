@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 import numpy as np
 
 from benchmarks import clock
-from benchmarks.cases import BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, TEXT_WIDTH, Case, Timed
+from benchmarks.cases import BARRIER, BETAS, DROPOUT, EPSILON, FEEDFORWARD, LAYERS, RATE, TEXT_WIDTH, Case, Timed
 from embinit.models.architecture import Architecture
 from embinit.models.model import Member, Stack, joined
 from embinit.models.presets import preset
 from embinit.prepared.folder import Packed, Prepared, open_prepared
 from embinit.training.batches import Batches
-from embinit.training.evaluation import translated
-from embinit.training.loop import _Run
+from embinit.training.evaluation import translated, translations
+from embinit.training.loop import Moment, _Run, train
 from embinit.training.options import Training
 
 _DECODING_BATCH = 128
+#: Epochs of a whole training that count.
+EPOCHS = 3
 
 
 def precisions() -> tuple[str, ...]:
@@ -28,10 +32,10 @@ def precisions() -> tuple[str, ...]:
     return get_args(get_type_hints(Training)["precision"])
 
 
-def training(case: Case) -> Timed:
+def training(case: Case, mixed: bool = False) -> Timed:
     """Return the time of a step: choosing and moving the batch, forward, backward, Adam; no validation."""
     clock.ready(case)
-    members, note = _Members(case), ""
+    members, note = _Members(case, mixed), ""
     if case.cuda:
         start = time.perf_counter()
         members.capture()
@@ -39,6 +43,50 @@ def training(case: Case) -> Timed:
         note = f"ready in {time.perf_counter() - start:.1f} s"
     seconds = clock.timed(members.step, case)
     return Timed(seconds, clock.memory(case), members.parameters, note)
+
+
+def mixed_training(case: Case) -> Timed:
+    """Return the time of a step of members that differ in every setting that changes no shape."""
+    return training(case, mixed=True)
+
+
+def whole_training(case: Case) -> Timed:
+    """Return the time of a training in seconds a step: with validation, BLEU after each epoch, checkpoints and test.
+
+    The first epoch, in which kernels are compiled and steps captured, does not count. If BARRIER is set in the environment,
+    it waits there after that epoch until another process does the same.
+    """
+    clock.ready(case)
+    prepared, begin = open_prepared(Path(case.prepared)), 0.0
+    # Rows that no token has (generated captions) cannot be decoded.
+    case = replace(case, vocabularies=tuple(len(prepared.vocabularies[side]) for side in prepared.sides))
+
+    def progress(moment: Moment) -> None:
+        nonlocal begin
+        if moment.epoch == 1 and moment.records is not None:
+            clock.wait(case)
+            if BARRIER in os.environ:
+                _meet(Path(os.environ[BARRIER]))
+            begin = time.perf_counter()
+
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = train(
+            prepared, model(case, prepared), started(case), settings(case, 1 + EPOCHS), case.device, progress,
+            Path(folder), 20.0,
+        )  # fmt: skip
+        translations(outcome.stack, prepared, "test", case.device)
+    clock.wait(case)
+    seconds = time.perf_counter() - begin
+    steps = EPOCHS * -(-int(prepared.manifest["splits"]["train"]["rows"]) // case.batch)
+    parameters = sum(weight.numel() for weight in outcome.stack.parameters()) // case.members
+    return Timed(seconds / steps, clock.memory(case), parameters, f"{EPOCHS} epochs in {seconds:.1f} s")
+
+
+def _meet(folder: Path) -> None:
+    """Wait until two processes are here."""
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
 
 
 def text_training(case: Case) -> Timed:
@@ -92,26 +140,51 @@ def kernel_times(case: Case) -> dict[str, tuple[float, float]]:
     return found
 
 
+def model(case: Case, prepared: Prepared) -> Architecture:
+    """Return the model of a case."""
+    classes = len(prepared.manifest.get("labels", ()))
+    return Architecture(
+        "classification" if classes else "translation", case.dim, case.vocabularies, case.heads, LAYERS,
+        FEEDFORWARD, DROPOUT, classes=classes or Architecture.classes,
+    )  # fmt: skip
+
+
+def settings(case: Case, epochs: int) -> Training:
+    """Return the settings of a case."""
+    return Training(epochs, case.batch, RATE, BETAS, EPSILON, precision=case.precision)  # type: ignore[arg-type]
+
+
+def started(case: Case) -> list[Member]:
+    """Return the members of a case as an experiment has them: four initializations of each seed."""
+    rng = np.random.default_rng(0)
+    matrices = tuple((0.02 * rng.standard_normal((rows, case.dim))).astype(np.float32) for rows in case.vocabularies)
+    return [Member(i // 4, matrices) for i in range(case.members)]
+
+
+def swept(members: list[Member], options: Training) -> tuple[list[Member], list[Training]]:
+    """Return members and settings as a sweep over six rates has them, with every other setting that a member may own."""
+    rates = [options.rate * factor for factor in (0.25, 0.5, 1, 2, 4, 8)]
+    each = [
+        replace(
+            options, rate=rates[i % 6], warmup=100 * (i % 3), weight_decay=0.01 * (i % 2), smoothing=0.1 * (i % 2),
+            frozen_epochs=i % 4 == 3, embedding_rate=1.0 if i % 5 else 0.1,
+        )
+        for i in range(len(members))
+    ]  # fmt: skip
+    return [replace(one, dropout=(0.1, 0.2, 0.0)[i % 3]) for i, one in enumerate(members)], each
+
+
 class _Members:
     """Members in training as `train` has them, one step at a time and without validation."""
 
-    def __init__(self, case: Case) -> None:
-        prepared = open_prepared(Path(case.prepared))
-        classes = len(prepared.manifest.get("labels", ()))
-        architecture = Architecture(
-            "classification" if classes else "translation", case.dim, case.vocabularies, case.heads, LAYERS,
-            FEEDFORWARD, DROPOUT, classes=classes or Architecture.classes,
-        )  # fmt: skip
-        options = Training(1000, case.batch, RATE, BETAS, EPSILON, precision=case.precision)  # type: ignore[arg-type]
-        self._begin(case, prepared, architecture, options)
+    def __init__(self, case: Case, mixed: bool = False) -> None:
+        prepared, members, options = open_prepared(Path(case.prepared)), started(case), settings(case, 1000)
+        self._begin(case, prepared, model(case, prepared), *(swept(members, options) if mixed else (members, options)))
 
-    def _begin(self, case: Case, prepared: Prepared, architecture: Architecture, options: Training) -> None:
-        rng = np.random.default_rng(0)
-        matrices = tuple(
-            (0.02 * rng.standard_normal((rows, case.dim))).astype(np.float32) for rows in case.vocabularies
-        )
-        # As in an experiment: four initializations of each seed.
-        members = [Member(i // 4, matrices) for i in range(case.members)]
+    def _begin(
+        self, case: Case, prepared: Prepared, architecture: Architecture, members: list[Member],
+        options: Training | list[Training],
+    ) -> None:  # fmt: skip
         self._run = _Run(prepared, architecture, members, options, case.device)
         self._run._begin_epoch()
 
@@ -158,7 +231,7 @@ class _TextMembers(_Members):
             feedforward=TEXT_WIDTH * case.dim, length=case.length, **{**model, "dropout": 0.0},
         )  # fmt: skip
         options = Training(**{**training, "epochs": 1000, "batch": case.batch, "precision": case.precision})
-        self._begin(case, open_prepared(Path(case.prepared)), architecture, options)
+        self._begin(case, open_prepared(Path(case.prepared)), architecture, started(case), options)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,10 @@ from benchmarks.cases import Case, Timed, read_case
 #: Who measures what; imported only when asked for, for not every environment has them all.
 MEASURES = {
     "embinit": ("benchmarks.lockstep", "training"),
+    "embinit, mixed settings": ("benchmarks.lockstep", "mixed_training"),
+    "embinit, end to end": ("benchmarks.lockstep", "whole_training"),
+    "embinit, two groups": ("benchmarks.pairs", "two_groups"),
+    "embinit, two groups, MPS": ("benchmarks.pairs", "two_groups_under_mps"),
     "greedy decoding": ("benchmarks.lockstep", "decoding"),
     "PyTorch's tutorial": ("benchmarks.peers_tutorial", "training"),
     "Marian, transformers": ("benchmarks.peers_marian", "training"),

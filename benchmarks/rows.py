@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.cases import Case, Data, Timed, products, steps_an_epoch
 
-TUTORIAL, DECODING = "PyTorch's tutorial", "greedy decoding"
+TUTORIAL, DECODING, OURS = "PyTorch's tutorial", "greedy decoding", "embinit"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Row:
     share_of_peak: float | None = None
     #: sentences/s over those of PyTorch's tutorial
     times_tutorial: float | None = None
+    #: seconds a step over those of bare steps of as many members
+    times_bare: float | None = None
     #: what else is to be said; the reason where nothing was measured
     note: str = ""
 
@@ -59,21 +61,32 @@ def row(case: Case, taken: Timed, data: Data, peaks: dict[str, float]) -> Row:
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with what they are beside the tutorial of the same size and batch, in its first precision."""
-    base: dict[tuple[str, int, int], float] = {}
-    for one in rows:
-        if one.case.what == TUTORIAL and one.sentences_per_s:
-            base.setdefault(_size(one.case), one.sentences_per_s)
-    return [
-        replace(one, times_tutorial=one.sentences_per_s / base[_size(one.case)])
-        if one.sentences_per_s and one.case.what != DECODING and _size(one.case) in base
+    """Return the rows beside the tutorial of the same size and batch in its first precision, and beside bare steps."""
+    bare = {_members(one.case): one.seconds for one in rows if one.case.what == OURS and one.seconds}
+    rows = [
+        replace(one, times_bare=one.seconds / bare[_members(one.case)])
+        if one.seconds and one.case.what.startswith(f"{OURS}, ") and _members(one.case) in bare
         else one
         for one in rows
+    ]
+    base: dict[tuple[str, int, int], float] = {}
+    for row in rows:
+        if row.case.what == TUTORIAL and row.sentences_per_s:
+            base.setdefault(_size(row.case), row.sentences_per_s)
+    return [
+        replace(row, times_tutorial=row.sentences_per_s / base[_size(row.case)])
+        if row.sentences_per_s and row.case.what != DECODING and _size(row.case) in base
+        else row
+        for row in rows
     ]
 
 
 def _size(case: Case) -> tuple[str, int, int]:
     return case.device, case.dim, case.batch
+
+
+def _members(case: Case) -> tuple[str, int, int, str, int]:
+    return *_size(case), case.precision, case.members
 
 
 # ---------------------------------------------------------------- bars

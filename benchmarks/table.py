@@ -8,7 +8,7 @@ from benchmarks.rows import DECODING, Row
 
 COLUMNS = (
     "", "members", "D", "batch", "precision", "M param.", "ms a step", "sentences/s", "tokens/s", "s a model-epoch",
-    "peak MB", "% of peak", "x tutorial",
+    "peak MB", "% of peak", "x tutorial", "x bare",
 )  # fmt: skip
 
 
@@ -25,6 +25,7 @@ def cells(row: Row) -> list[str]:
         number(row.parameters / 1e6 or None, 3), number(step and 1e3 * step, 2), number(row.sentences_per_s, 0),
         number(row.tokens_per_s, 0), number(row.s_per_model_epoch, 3), number(row.peak_mb, 0),
         number(row.share_of_peak and 100 * row.share_of_peak, 1), number(row.times_tutorial, 2),
+        number(row.times_bare, 2),
     ]  # fmt: skip
 
 

@@ -79,8 +79,8 @@ def attempted(case: Case, peak: float | None) -> TextRow:
 
 def compared(rows: Sequence[TextRow]) -> list[TextRow]:
     """Return the rows with what they are beside the compiled loop."""
-    base = next((one.tokens_per_s for one in rows if one.case.what == COMPILED), None)
-    return [replace(one, times_compiled=one.tokens_per_s / base) if base and one.tokens_per_s else one for one in rows]
+    base = next((row.tokens_per_s for row in rows if row.case.what == COMPILED), None)
+    return [replace(row, times_compiled=row.tokens_per_s / base) if base and row.tokens_per_s else row for row in rows]
 
 
 def bars(rows: Sequence[TextRow]) -> list[tuple[str, bool]]:
@@ -89,15 +89,15 @@ def bars(rows: Sequence[TextRow]) -> list[tuple[str, bool]]:
     judged = []
     for bar in listed:
         fitting = [
-            one
-            for one in rows
-            if one.case.what == OURS
-            and one.case.device.partition(":")[0] == bar["device"]
-            and one.case.members == bar["members"]
-            and one.times_compiled is not None
+            row
+            for row in rows
+            if row.case.what == OURS
+            and row.case.device.partition(":")[0] == bar["device"]
+            and row.case.members == bar["members"]
+            and row.times_compiled is not None
         ]
-        for one in fitting:
-            times, share = one.times_compiled or 0.0, one.share_of_peak or 0.0
+        for row in fitting:
+            times, share = row.times_compiled or 0.0, row.share_of_peak or 0.0
             kept = times >= bar["times_compiled"] or share >= bar.get("or_share_of_peak", float("inf"))
             judged.append((f"{bar['says']}: {times:.2f} times, {100 * share:.0f} % of peak", kept))
     return judged

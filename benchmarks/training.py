@@ -16,6 +16,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -27,13 +28,20 @@ from benchmarks import environments
 from benchmarks.cases import Case, Data, Timed, data, steps_an_epoch
 from benchmarks.clock import product_size
 from benchmarks.row import measured
-from benchmarks.rows import DECODING, TUTORIAL, Bar, Row, bars, compared, row
+from benchmarks.rows import DECODING, OURS, TUTORIAL, Bar, Row, bars, compared, row
 from benchmarks.table import shown
 
-OURS, MARIAN, JOEYNMT = "embinit", "Marian, transformers", "JoeyNMT"
+MARIAN, JOEYNMT = "Marian, transformers", "JoeyNMT"
+#: what a card is also measured by: a sweep as one group, a whole training, two of them at once
+MIXED, WHOLE, GROUPS, MPS = (
+    f"{OURS}, {name}" for name in ("mixed settings", "end to end", "two groups", "two groups, MPS")
+)
 #: of language models (benchmarks.text)
 TRAINER = "GPT-2, Trainer"
-WHO = {"embinit": OURS, "tutorial": TUTORIAL, "marian": MARIAN, "joeynmt": JOEYNMT, "decoding": DECODING}
+WHO = {
+    "embinit": OURS, "tutorial": TUTORIAL, "marian": MARIAN, "joeynmt": JOEYNMT, "decoding": DECODING, "mixed": MIXED,
+    "whole": WHOLE, "groups": GROUPS, "mps": MPS,
+}  # fmt: skip
 #: Generated captions have some 1,200 words a side; a model of Multi30k's size has so many.
 MULTI30K = (7853, 5893)
 
@@ -62,7 +70,16 @@ def cases(options: argparse.Namespace, prepared: str, vocabularies: tuple[int, i
     if cuda and options.wide:
         wide = replace(case, dim=768, heads=12, batch=128)
         yield replace(wide, what=TUTORIAL)
-        yield replace(wide, members=16, steps=options.steps or steps_an_epoch(wide, found))
+        for precision in options.precisions:
+            steps = options.steps or steps_an_epoch(wide, found)
+            yield replace(wide, members=16, precision=precision, steps=steps)
+    yield replace(epoch, what=MIXED, members=max(options.members))
+    if cuda:
+        several = options.several
+        if several not in options.members:
+            yield replace(epoch, members=several)
+        for what in (WHOLE, GROUPS, MPS):
+            yield replace(epoch, what=what, members=several)
 
 
 # ---------------------------------------------------------------- measuring
@@ -144,11 +161,13 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="measure all rows so often; the best counts")
     parser.add_argument("--only", nargs="+", choices=WHO, default=list(WHO), help="some rows only")
     parser.add_argument("--no-wide", dest="wide", action="store_false", help="no D = 768, batch 128 on a card")
+    parser.add_argument("--several", type=int, default=20, help="members of a whole training, and of two groups")
+    parser.add_argument("--within", type=float, default=float("inf"), help="begin no row after this many seconds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write JSON lines: machine, rows, bars")
     parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is not kept")
     options = parser.parse_args(arguments)
     cuda = options.device.startswith("cuda")
-    options.members = options.members or ([1, 4, 16, 32] if cuda else [1, 4])
+    options.members = options.members or ([1, 16, 32] if cuda else [1, 4])
     options.sentences = options.sentences or (1000 if cuda else 100)
     options.precisions = options.precisions or usual_precisions(cuda)
     return options
@@ -157,7 +176,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def usual_precisions(cuda: bool) -> list[str]:
     from benchmarks.lockstep import precisions
 
-    return [name for name in (("tf32",) if cuda else ("float32", "bfloat16")) if name in precisions()]
+    return [name for name in ("tf32" if cuda else "float32", "bfloat16") if name in precisions()]
 
 
 def sizes(prepared: str, generated: bool) -> tuple[int, int]:
@@ -170,8 +189,8 @@ def sizes(prepared: str, generated: bool) -> tuple[int, int]:
 
 def processor() -> str:
     """Return what the CPU calls itself."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "CPU"
 
@@ -194,13 +213,13 @@ def machine(options: argparse.Namespace, prepared: str, peak: dict[str, float]) 
 
 
 def stored(about: dict[str, object], rows: Sequence[Row], judged: Sequence[Bar], path: Path) -> None:
-    records = [{"machine": about}, *({"row": one.record()} for one in rows), *({"bar": asdict(one)} for one in judged)]
+    records = [{"machine": about}, *({"row": row.record()} for row in rows), *({"bar": asdict(row)} for row in judged)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = read_options(arguments)
+    options, start = read_options(arguments), time.perf_counter()
     prepared = str(Path(options.prepared or captions()).resolve())
     found = data(prepared)
     peak = peaks(options, prepared)
@@ -210,14 +229,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for case in cases(options, prepared, sizes(prepared, options.prepared is None), found)
         if case.what in asked
     ]
-    rounds = []
+    about = machine(options, prepared, peak)
+    rounds: list[list[Row]] = []
     for _ in range(options.rounds):
         rounds.append([])
         for case in listed:
+            if time.perf_counter() - start > options.within:
+                rounds[-1].append(Row(case, note="not measured: no time left"))
+                continue
             print(f"{case.what}, {case.members} x D = {case.dim}, {case.precision} ...", file=sys.stderr, flush=True)
             rounds[-1].append(attempted(case, found, peak))
+            if options.json:  # what was measured is kept, whatever becomes of the next row
+                stored(about, compared(rounds[-1]), [], options.json)
     rows = compared(best(rounds))
-    judged, about = bars(rows), machine(options, prepared, peak)
+    judged = bars(rows)
     shown(rows, about)
     for bar in judged:
         print(f"{'PASS' if bar.kept else 'FAIL'}  {bar.says}: {bar.found:.3g} (bar {bar.promised})")

@@ -186,11 +186,11 @@ def printed(cases: Sequence[Case], screen: Console) -> None:
         table.add_column(column, justify="right")
     for case in cases:
         table.add_row(f"[bold]{case.name}[/bold]\n[dim]equal: {case.equal}[/dim]")
-        for place, one in enumerate(case.measured):
+        for place, row in enumerate(case.measured):
             # embinit with imports stands before its peer with imports, and so on
             base = next(m for m in reversed(case.measured[: place + 1]) if m.tool.startswith("embinit"))
-            ratio = "" if one is base else f"{one.seconds / base.seconds:,.1f}"
-            table.add_row(f"  {one.tool}", f"{one.seconds:,.3f}", ratio, f"{one.memory:,.1f}")
+            ratio = "" if row is base else f"{row.seconds / base.seconds:,.1f}"
+            table.add_row(f"  {row.tool}", f"{row.seconds:,.3f}", ratio, f"{row.memory:,.1f}")
         table.add_section()
     screen.print(table)
 
@@ -214,8 +214,8 @@ def stored(cases: Sequence[Case], sizes: Sizes, path: Path) -> None:
                 "name": case.name,
                 "equal": case.equal,
                 "measured": [
-                    {key: value for key, value in vars(one).items() if key not in ("answer", "vectors")}
-                    for one in case.measured
+                    {key: value for key, value in vars(row).items() if key not in ("answer", "vectors")}
+                    for row in case.measured
                 ],
                 "bars": [asdict(bar) for bar in case.bars],
             }

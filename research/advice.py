@@ -12,8 +12,8 @@ from embinit.reports.model import Table, TableCell
 from embinit.reports.writers.markdown import details, table, text
 from research.judging import (
     TRIVIAL,
+    AdviceOutcome,
     Adviser,
-    Outcome,
     Tally,
     advised,
     at_full_rate,
@@ -150,7 +150,7 @@ def _blocks(trials: Sequence[Trial]) -> Table:
     return Table("Blocks", header, rows, words=1)
 
 
-def _block(trial: Trial, judgement: Outcome) -> tuple[TableCell, ...]:
+def _block(trial: Trial, judgement: AdviceOutcome) -> tuple[TableCell, ...]:
     digits, best = trial.metric.digits, trial.best
     ratios = [compact(side.basis.absorbed.ratio) for side in trial.sides if side.basis.absorbed is not None]
     reached = f"{best} {fixed(plain.fmean(trial.scores[best].values()), digits)}" if best else NONE

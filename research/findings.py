@@ -76,7 +76,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PublishedFinding:
     """A finding of the paper, and its claims."""
 
     title: str
@@ -135,11 +135,11 @@ def _listed() -> list[dict[str, Any]]:
     return entries
 
 
-def findings(summaries: Sequence[Summary]) -> tuple[Finding, ...]:
+def findings(summaries: Sequence[Summary]) -> tuple[PublishedFinding, ...]:
     """Return the paper's findings with every case that the reports hold; p values are Holm's over a claim's cases."""
     parts = [part for summary in summaries for part in summary.parts if part.rows and part.paper]
     return tuple(
-        Finding(entry["title"], tuple(_claim(claim, parts) for claim in entry["claim"])) for entry in _listed()
+        PublishedFinding(entry["title"], tuple(_claim(claim, parts) for claim in entry["claim"])) for entry in _listed()
     )
 
 

@@ -25,7 +25,7 @@ TRIVIAL = ("xavier", "pretrained", "pretrained_xavier")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AdviceOutcome:
     """The outcome of one start in one block."""
 
     start: str
@@ -135,17 +135,17 @@ def _std(text: str, basis: Basis) -> float:
     return basis.spread.std
 
 
-def outcome(trial: Trial, start: str) -> Outcome:
+def outcome(trial: Trial, start: str) -> AdviceOutcome:
     """Return whether a start was the best of a block, or not significantly worse (its paired 95 % interval reaches zero)."""
     if trial.open:
-        return Outcome(start, "open", why=trial.open)
+        return AdviceOutcome(start, "open", why=trial.open)
     if start in trial.failed:
-        return Outcome(start, "miss", why=trial.failed[start])
+        return AdviceOutcome(start, "miss", why=trial.failed[start])
     if start not in trial.scores:
-        return Outcome(start, "open", why=f"{start} was not run")
+        return AdviceOutcome(start, "open", why=f"{start} was not run")
     best = trial.best
     if start == best:
-        return Outcome(start, "hit", 0.0)
+        return AdviceOutcome(start, "hit", 0.0)
     gap = difference(trial.scores[start], trial.scores[best], best, trial.metric)
     if gap is None:
         raise EmbinitError(f"{trial.name}: {start} and {best} have no seed in common")
@@ -153,7 +153,7 @@ def outcome(trial: Trial, start: str) -> Outcome:
     bounds = [sign * bound for bound in (gap.low, gap.high) if bound is not None]
     # Without an interval all differences are equal, and only differences of zero are noise.
     worse = max(bounds) < 0 if bounds else gap.mean != 0
-    return Outcome(start, "miss" if worse else "hit", -sign * gap.mean, gap)
+    return AdviceOutcome(start, "miss" if worse else "hit", -sign * gap.mean, gap)
 
 
 def tally(trials: Sequence[Trial], adviser: Adviser) -> Tally:

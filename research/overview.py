@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from embinit.format import duration, plural
+from embinit.format import duration, ended, plural
 from embinit.reports.analysis import published
 from embinit.reports.analysis.provenance import busy
 from embinit.reports.model import Summary
 from embinit.reports.sentences import difference_text
 from embinit.reports.writers.completed import completed_blocks, missing_blocks
-from embinit.reports.writers.markdown import ended, text
+from embinit.reports.writers.markdown import text
 from research.advice import headline
-from research.findings import AGAINST, SUPPORTED, Case, Claim, Finding, support, support_by_kind
+from research.findings import AGAINST, SUPPORTED, Case, Claim, PublishedFinding, support, support_by_kind
 from research.trials import Trial
 
 
-def section(summaries: Sequence[Summary], findings: Sequence[Finding], diagnosed: Sequence[Trial]) -> list[str]:
+def section(
+    summaries: Sequence[Summary], findings: Sequence[PublishedFinding], diagnosed: Sequence[Trial]
+) -> list[str]:
     """Return the section, a line for each answer."""
     bullets = [text(cost(summaries))]
-    bullets += [f"**{text(ended(one.title))}** {text(_finding(one))}" for one in findings]
+    bullets += [f"**{text(ended(entry.title))}** {text(_finding(entry))}" for entry in findings]
     bullets += [
-        f"**{text(ended(one.title))}** {text(str(one.answer))}"
-        for one in summaries
-        if is_open(one) and completed_blocks(one)
+        f"**{text(ended(entry.title))}** {text(str(entry.answer))}"
+        for entry in summaries
+        if is_open(entry) and completed_blocks(entry)
     ]
     bullets += [f"**The advice of `embinit inspect`.** {text(headline(diagnosed))}"] if diagnosed else []
     bullets += _missing(summaries)
@@ -38,9 +40,9 @@ def is_open(summary: Summary) -> bool:
 
 def cost(summaries: Sequence[Summary]) -> str:
     """Return the number of runs and the device time, beside the paper's."""
-    runs = {key for one in summaries for key in one.cost.shares}
-    devices = ", ".join(dict.fromkeys(device for one in summaries for device in one.cost.devices))
-    took = duration(busy(one.cost for one in summaries))
+    runs = {key for summary in summaries for key in summary.cost.shares}
+    devices = ", ".join(dict.fromkeys(device for summary in summaries for device in summary.cost.devices))
+    took = duration(busy(summary.cost for summary in summaries))
     return (
         f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}, what ran side by "
         f"side counted once; the paper's Table 1 alone took about {paper_hours():.0f} GPU-hours by its Table 5."
@@ -53,13 +55,15 @@ def paper_hours() -> float:
     hours = 0.0
     for block in known["table5"]:
         rows = next(
-            len(one["rows"]) for one in known["table1"] if all(one[key] == block[key] for key in ("task", "embedding"))
+            len(entry["rows"])
+            for entry in known["table1"]
+            if all(entry[key] == block[key] for key in ("task", "embedding"))
         )
         hours += block["minutes"] * block["epochs"] * rows * known["seeds"][block["task"]] / 60
     return hours
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: PublishedFinding) -> str:
     """Return how far the results support a finding: by its claims, by kind of task, and in its largest cases."""
     if not finding.cases:
         return "Not tested."
@@ -87,7 +91,7 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
 
 
 def _missing(summaries: Sequence[Summary]) -> list[str]:
-    missing = {(one.name, block.name): block for one in summaries for block in missing_blocks(one)}
+    missing = {(summary.name, block.name): block for summary in summaries for block in missing_blocks(summary)}
     # Several tables of the paper have blocks with the same name.
     without_files = len({block.name for block in missing.values() if block.lacks_files})
     waiting = sum(not block.lacks_files for block in missing.values())

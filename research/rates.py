@@ -98,13 +98,13 @@ def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> lis
         setting, sources = _setting(spec), tuple(side.rows or side.source for _, side in spec.sides)
         scaled = value * (1 if metric(score, split).unit == "BLEU" else 100)
         if any(sources):
-            one = sourced.setdefault((setting, sources), RateSetting(spec.task.name, name, mechanism))
-            one.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
+            rates = sourced.setdefault((setting, sources), RateSetting(spec.task.name, name, mechanism))
+            rates.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
         else:
             random.setdefault(setting, {}).setdefault((recipe, slow), {})[spec.seed] = scaled
-    for (setting, _), one in sourced.items():
-        one.scores |= random.get(setting, {})
-    return [one for one in sourced.values() if _OURS in one.scores and len(one.scores) > 1]
+    for (setting, _), rates in sourced.items():
+        rates.scores |= random.get(setting, {})
+    return [rates for rates in sourced.values() if _OURS in rates.scores and len(rates.scores) > 1]
 
 
 def _slow(spec: Spec, mechanism: str) -> bool | None:

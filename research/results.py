@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from embinit.errors import EmbinitError
 from embinit.files import component, replacing
-from embinit.format import NONE, duration, interval, plural, probability, signed
+from embinit.format import NONE, duration, ended, interval, plural, probability, signed
 from embinit.reports.analysis.answers import loss_note
 from embinit.reports.analysis.lengths import length_note, length_tables
 from embinit.reports.analysis.provenance import busy
@@ -23,16 +23,18 @@ from embinit.reports.writers import tables
 from embinit.reports.writers.axis_marks import marks
 from embinit.reports.writers.completed import CompletedBlock, completed_blocks, completed_only, missing_blocks
 from embinit.reports.writers.figures import figures, names, remove_others
-from embinit.reports.writers.markdown import details, ended, table, text
+from embinit.reports.writers.markdown import details, table, text
 from embinit.reports.writers.tables import selection_table
-from research import advice, overview, setting_tables, travel_page, versus_paper
-from research.findings import OPEN, Case, Claim, Finding, findings, pooled_by_task, support, support_by_kind
+from research import advice, overview, registered_page, setting_tables, travel_page, versus_paper
+from research.findings import OPEN, Case, Claim, PublishedFinding, findings, pooled_by_task, support, support_by_kind
+from research.registered import PARTS
 from research.trials import Trial, trials
 
 #: Number of a block -> its pictures, as a page links them.
 Pictures = Mapping[int, Sequence[str]]
 #: Pages that are not about a single experiment.
 FINDINGS, VERSUS_PAPER, ADVICE, TRAVEL = "findings.md", "versus_paper.md", "advice.md", "travel_rule.md"
+REGISTERED = "registered_rule.md"
 
 
 def main(words: Sequence[str]) -> None:
@@ -54,9 +56,9 @@ def main(words: Sequence[str]) -> None:
     notes = [note for file in files if file.experiment.kind == "verdict" for note in file.experiment.notes]
     for path, page in _pages(summaries, folder, diagnosed, notes):
         _write(path, page)
-    rule = travel_page.page(files)
-    if rule:
-        _write(folder / TRAVEL, _page(rule))
+    for name, lines in ((TRAVEL, travel_page.page(files)), (REGISTERED, registered_page.page(files))):
+        if lines:
+            _write(folder / name, _page(lines))
     _write(out, short_document(summaries, diagnosed, os.path.relpath(folder, out.parent)))
 
 
@@ -106,6 +108,8 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
     pages += [f"[The advice of `embinit inspect`, judged]({folder}/{ADVICE})"] if diagnosed else []
     if any(summary.name == travel_page.EXPERIMENT for summary in ordered):
         pages.append(f"[How fast pre-trained rows should learn]({folder}/{TRAVEL})")
+    if any(summary.name in PARTS for summary in ordered):
+        pages.append(f"[The test of the registered rule]({folder}/{REGISTERED})")
     rows = tuple(
         (
             TableCell(f"[{summary.title}]({folder}/{page_name(summary)})"),
@@ -165,7 +169,7 @@ def _rank(summary: Summary) -> int:
     return 2 if overview.is_open(summary) else 3
 
 
-def _finding(finding: Finding) -> list[str]:
+def _finding(finding: PublishedFinding) -> list[str]:
     lines = [f"## {text(finding.title)}", ""]
     for claim in finding.claims:
         lines += [f"**{text(claim.text)}** {text(_support(claim))}", ""]

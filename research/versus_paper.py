@@ -65,10 +65,10 @@ def _rows(part: Part) -> list[tuple[TableCell, ...]]:
     """Return a block's lines, then the lines of other splits in the paper, for example MNLI's second."""
     lines = _set(part.rows, part.metric, f"{part.name} ({part.metric.label})")
     for name, metric in tables.other_metrics(part).items():
-        shown = [
+        rows_shown = [
             replace(r, statistic=r.others.get(name), paper=r.others_paper.get(name), best=False) for r in part.rows
         ]
-        lines += _set(shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
+        lines += _set(rows_shown, metric, f"{part.name}, on {metric.split} ({metric.label})")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ import pytest
 import embinit
 
 ROOT = Path(embinit.__file__).parent
+RESEARCH = Path(__file__).parents[1] / "research"
 
 # A room may import rooms of earlier groups, not of its own group and not of later ones (docs/decisions/0001).
 # Modules of one room import each other freely. `a.b` names a sub-room or a module that has a place of its own.
@@ -122,12 +124,29 @@ def test_no_folder_is_too_large_to_survey() -> None:
 def test_no_two_classes_share_a_name() -> None:
     names = [
         node.name
-        for path in ROOT.rglob("*.py")
+        for folder in (ROOT, RESEARCH)
+        for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef)
     ]
-    assert len(names) > 100
+    assert len(names) > 200
     assert not {name for name in names if names.count(name) > 1}
+
+
+def test_shipped_text_names_no_path_of_the_repository() -> None:
+    """Users have the package, not the repository. `docs: PAGE` names a page of the documentation."""
+    path_of_repository = re.compile(
+        r"(?<![\w./])(benchmarks|docs|experiments|research|results|tests|tools)/[\w*]|RESULTS\.md"
+    )
+    shipped = [path for path in ROOT.rglob("*") if path.suffix in (".py", ".toml", ".js", ".css")]
+    assert len(shipped) > 300
+    named = [
+        f"{path.relative_to(ROOT)}, line {number}: {line.strip()}"
+        for path in shipped
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if path_of_repository.search(line)
+    ]
+    assert not named, "\n".join(named)
 
 
 def run(code: str) -> str:

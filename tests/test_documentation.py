@@ -15,8 +15,11 @@ from embinit.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-#: Pages that `make docs` writes from the code (tools/reference_pages.py).
-GENERATED = {"reference/cli.md", "reference/recipes.md", "reference/experiment-file.md", "tutorials/notebook.md"}
+#: Pages that `make docs` writes from the code (tools/reference_pages.py) and from notebooks (tools/site_pages.py).
+GENERATED = {
+    *("reference/cli.md", "reference/recipes.md", "reference/experiment-file.md"),
+    *(path.relative_to(ROOT / "docs").with_suffix(".md").as_posix() for path in ROOT.glob("docs/**/*.ipynb")),
+}
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
@@ -117,3 +120,24 @@ def test_examples_in_docstrings_come_out_as_written(path: Path) -> None:
     found = doctest.testmod(module)
     assert found.failed == 0
     assert found.attempted > 0
+
+
+def test_bounds_of_intervals_keep_their_sign_near_zero() -> None:
+    """Rules turn on the sign of a bound, so that a bound of 0.0 gets more digits."""
+    intervals = [
+        one for page in PAGES for one in re.findall(r"\[[+−]?\d+\.\d+, [+−]?\d+\.\d+\]", page.read_text("utf-8"))
+    ]
+    assert len(intervals) > 50
+    assert not [one for one in intervals if re.search(r"[\[ ][+−]?0\.0+[,\]]", one)]
+
+
+def test_the_comments_of_fields_are_on_the_site() -> None:
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(ROOT / "tools" / "docstrings.py"))
+    matching = griffe.load("embinit.alignment", search_paths=[SOURCES], extensions=extensions)["Matching"]
+    sections = griffe.parse_numpy(matching.docstring)
+    fields = {
+        field.name: field for section in sections if section.kind.value == "attributes" for field in section.value
+    }
+    assert set(fields) == set(matching.attributes)
+    assert "The" in fields["case"].description

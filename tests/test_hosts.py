@@ -79,6 +79,7 @@ def test_a_config_and_a_model_are_hosts_like_their_folder(tmp_path: Path) -> Non
         assert getattr(whole, name) == getattr(read, name) == getattr(config, name), name
     assert whole.position_rms == pytest.approx(read.position_rms, rel=1e-6)
     assert (whole.position_rms_assumed, config.position_rms_assumed) == (False, True)
+    assert whole.about == config.about == host("bert").about
 
 
 def test_a_head_of_its_own_is_seen_in_the_model_itself() -> None:
@@ -96,6 +97,7 @@ def test_a_layer_has_a_dimension_and_the_default_for_the_rest() -> None:
 def test_an_unknown_type_with_rotary_positions_is_like_llama_and_one_without_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "future", "rope_theta": 1e4, "initializer_range": 0.05}')
     assert (host(tmp_path).positions, host(tmp_path).initial) == ("rotary", 0.05)
+    assert host(tmp_path).about == f"like llama: {host('llama').about}"
     (tmp_path / "config.json").write_text('{"model_type": "future"}')
     with refused("unknown model type 'future'", "name the known model"):
         host(tmp_path)

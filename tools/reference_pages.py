@@ -110,10 +110,10 @@ def value_name(option: Any) -> str:
 
 def default_of(option: Any) -> str:
     """Return the default of an option, if there is one to show."""
-    shown = option.show_default
-    if isinstance(shown, str):
-        return f"{shown}"
-    if option.is_flag or shown is False or option.default is None or callable(option.default):
+    default = option.show_default
+    if isinstance(default, str):
+        return f"{default}"
+    if option.is_flag or default is False or option.default is None or callable(option.default):
         return ""
     return f"`{option.default}`"
 
@@ -137,7 +137,10 @@ def section(name: str, command: Any) -> Iterator[str]:
         )
     if options:
         rows = [(option_names(item), item.help or "", default_of(item)) for item in options if not item.hidden]
-        yield from table(rows, "option", "meaning", "default")
+        has_defaults = any(default for *_, default in rows)
+        yield from table(
+            rows if has_defaults else [row[:2] for row in rows], "option", "meaning", *["default"][:has_defaults]
+        )
 
 
 def command_line_page() -> str:
@@ -156,7 +159,7 @@ def recipes_page() -> str:
     named = [(f"`{name}`", f"`{facts['steps']}`", facts["about"]) for name, facts in named_recipes().items()]
     first = [(usage(name, kind.parameters), kind.about) for name, kind in STEPS.items() if kind.first]
     later = [(usage(name, kind.parameters), kind.about) for name, kind in STEPS.items() if not kind.first]
-    fills = [(f"`{name}`", (function.__doc__ or "").partition("\n")[0]) for name, function in FILLS.items()]
+    fills = [(f"`{name}`", (function.__doc__ or "").partition("\n")[0].rstrip(".")) for name, function in FILLS.items()]
     models = [(f"`{name}`", host(name).about) for name in host_names()]
     parts = [_RECIPES, "## Recipes\n", *table(named, "recipe", "steps", "matrix")]
     parts += ["## First steps\n", "A recipe begins with one of these steps.\n", *table(first, "step", "rows")]

@@ -41,10 +41,10 @@ def _run(source: str, place: str, names: dict[str, Any]) -> list[dict[str, Any]]
     if printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
     if value is not None:
-        shown = {"text/plain": _lines(repr(value))}
+        content = {"text/plain": _lines(repr(value))}
         if hasattr(value, "_repr_html_"):
-            shown["text/html"] = _lines(value._repr_html_())
-        outputs.append({"output_type": "display_data", "data": shown, "metadata": {}})
+            content["text/html"] = _lines(value._repr_html_())
+        outputs.append({"output_type": "display_data", "data": content, "metadata": {}})
     return outputs
 
 

@@ -28,11 +28,15 @@ _WORDS_FOR_PIECES = 50_000
 class Matching:
     """The ways of matching that are allowed besides the exact one."""
 
+    #: whether `the` matches `The` and `THE`
     case: bool = True
+    #: whether `the` matches `▁the`, `Ġthe` and `the</w>`
     markers: bool = True
+    #: whether missing tokens are composed from parts, or from the words that contain them
     compose: bool = True
     #: whether pieces that continue a word (`##ing`) are composed from the source's own such pieces
     continuations: bool = True
+    #: whether special tokens match the same token of the source
     specials: bool = False
 
 
@@ -274,9 +278,10 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if dim < 1:
         raise EmbinitError(f"dim is {dim}; give 1 or a larger number")
     if project is None:
+        other = "pad" if dim > aligned.dim else "pca"
         raise EmbinitError(
             f"{aligned.origin.source} has {aligned.dim} dimensions, but the model has {dim}; choose a projection: "
-            "project='pca', 'orthogonal' or 'pad', or --project pca on the command line"
+            f"project='orthogonal' or '{other}', or --project orthogonal on the command line"
         )
     rows = _projected_rows(aligned.rows, dim, project, seed)
     vectors = np.zeros((len(aligned), dim), dtype=np.float32)

@@ -227,9 +227,9 @@ def _ticks(edge: float, linear: float) -> list[float]:
     """Return zero and the powers of ten on the axis, at most five on each side."""
     first = 10.0 ** np.floor(np.log10(linear))
     powers = [float(first * 10.0**i) for i in range(int(np.ceil(np.log10(edge / first))) + 1)]
-    shown = [power for power in powers if linear <= power <= edge]
-    shown = shown[:: -(-len(shown) // 5) or 1]
-    return [-power for power in reversed(shown)] + [0.0] + shown
+    labelled = [power for power in powers if linear <= power <= edge]
+    labelled = labelled[:: -(-len(labelled) // 5) or 1]
+    return [-power for power in reversed(labelled)] + [0.0] + labelled
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -134,7 +134,7 @@ def _described(
         numbers=numbers,
         initial=base.initial if known == "t5" else initial,
         position_rms=base.position_rms if measured_rms is None else measured_rms,
-        about=f"{source}, like {known}: {base.about}",
+        about=base.about if config.get("model_type") == known else f"like {known}: {base.about}",
         dim=next((int(config[key]) for key in _DIMENSION_KEYS if isinstance(config.get(key), int)), None),
         position_rms_assumed=base.positions == "learned" and measured_rms is None,
     )

@@ -99,7 +99,7 @@ Composer = Callable[[Sequence[str]], tuple[Matrix, Flags]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The place that vectors were read from, and what was counted during reading."""
+    """The place that vectors were read from, and the counts of reading."""
 
     source: str
     format: str
@@ -116,12 +116,15 @@ class Embeddings:
     """The tokens and vectors of a source. All vectors are finite, and no token occurs twice."""
 
     tokens: Sequence[str]
-    vectors: Matrix  # (tokens, dim)
+    #: one row for each token, float32 of shape (tokens, dim)
+    vectors: Matrix
+    #: the place that the vectors were read from, and the counts of reading
     origin: Origin
     #: tokens that the source does not store; it composed their vectors from sub-words
     composed: frozenset[str] = frozenset()
-    #: tokens that the source itself declares special ([CLS], </s>)
+    #: tokens that the source itself declares special (`[CLS]`, `</s>`)
     specials: frozenset[str] = frozenset()
+    #: a function that composes rows for words that the source lacks
     compose: Composer | None = None
     #: the same for the text of pieces that continue a word (`##ing`)
     compose_inside: Composer | None = None
@@ -165,8 +168,11 @@ class Vocabulary:
     """The tokens of a model in row order, with their counts in the text if these are known."""
 
     tokens: tuple[str, ...]
+    #: the number of occurrences of each token in the text; None if no text was given
     counts: Counts | None = None
+    #: tokens such as `[CLS]` that most sources have no row for
     specials: frozenset[str] = frozenset()
+    #: the name of the file, tokenizer or text that has the tokens
     origin: str = "a list"
     #: the tokenizer's split of one word into pieces; None for a vocabulary of words
     split: Callable[[str], list[str]] | None = None
@@ -216,8 +222,11 @@ class Aligned:
     """The vectors of a source in vocabulary order. Rows that were not found hold zeros, which mean nothing."""
 
     vocabulary: Vocabulary
-    vectors: Matrix  # (tokens, dim)
-    found: Flags  # (tokens,)
+    #: one row for each token of the vocabulary, float32 of shape (tokens, dim)
+    vectors: Matrix
+    #: a flag for each token: whether the source has a row for it
+    found: Flags
+    #: the kind of match of each token: `exact`, `case`, `marker`, `composed`, `special` or `missing`
     kinds: tuple[Kind, ...]
     origin: Origin
     #: messages about the alignment: rows that could be found if more were known
@@ -262,7 +271,7 @@ class Aligned:
 
     @cached_property
     def rows(self) -> Matrix:
-        """Return the found rows alone."""
+        """Return only the found rows."""
         return np.ascontiguousarray(self.vectors[self.found])
 
     def matches(self) -> dict[Kind, int]:
@@ -300,12 +309,14 @@ class Host:
     name: str
     #: the model multiplies rows by √D first
     scaled: bool
+    #: the kind of position encoding
     positions: PositionKind
     #: root mean square of the positions that are added to a row; 0 if positions are not added
     position_rms: float
     #: `none`: the sum goes straight into attention; `sum`: it is normalized first (BERT); `pre`: each block reads a
     #: normalized copy, and the residual stream keeps the scale (GPT-2, Llama, T5)
     norm: Literal["none", "sum", "pre"]
+    #: the output layer shares the embedding's weight
     tied: bool
     #: the number format that the model is usually trained in
     numbers: NumberFormat

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ import torch
 from benchmarks import environments, kernels, training
 from benchmarks import rows as benchmark_rows
 from benchmarks.cases import LAYERS, Case, Data, Timed, data, products, read_case, sentences
-from benchmarks.lockstep import _Members
+from benchmarks.lockstep import _Members, settings, started, swept
 from benchmarks.row import MEASURES, measured
 from benchmarks.rows import Row, bars, compared, row
 from benchmarks.table import COLUMNS, cells, plain
+from benchmarks.training import GROUPS, MIXED, MPS, OURS, WHOLE
 from embinit.corpora.generated import captions
 from embinit.models.architecture import Architecture
 from embinit.models.parameters import parameters
@@ -74,6 +76,44 @@ def test_rows_are_compared_with_the_tutorial_of_their_own_size() -> None:
     assert [one.times_tutorial for one in found] == [1.0, pytest.approx(8.0), None]
 
 
+def test_other_rows_of_ours_are_compared_with_bare_steps_of_as_many_members() -> None:
+    whole, mixed = replace(CASE, what=WHOLE), replace(CASE, what=MIXED, members=8)
+    timed = [(CASE, 0.1), (whole, 0.12), (mixed, 0.3), (replace(CASE, members=8), 0.2)]
+    found = compared([row(case, Timed(seconds, 0.0, 0), TEN_STEPS, {}) for case, seconds in timed])
+    assert [one.times_bare for one in found] == [None, pytest.approx(1.2), pytest.approx(1.5), None]
+
+
+def test_a_sweep_has_every_setting_that_a_member_may_own(tiny: Case) -> None:
+    members, options = swept(started(replace(tiny, members=24)), settings(tiny, 1))
+    for name in ("rate", "warmup", "weight_decay", "smoothing", "frozen_epochs", "embedding_rate"):
+        assert len({getattr(one, name) for one in options}) > 1, name
+    assert len({one.dropout for one in members}) == 3
+
+
+def test_a_card_is_measured_by_rows_of_its_own_and_in_time(
+    prepared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole table of a card, with a device that is not there: every row says that it could not be measured."""
+    monkeypatch.setattr(training, "taken", lambda case: Timed(0.5, 1.0, 1) if "product" in case.what else refuse(case))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "none")
+    path = tmp_path / "rows.jsonl"
+
+    def rows(*words: str) -> list[dict[str, Any]]:
+        training.main(["--prepared", prepared, "--device", "cuda", "--json", str(path), *words])
+        return [one["row"] for one in map(json.loads, path.read_text().splitlines()) if "row" in one]
+
+    found = {(one["what"], one["members"], one["dim"], one["precision"]) for one in rows()}
+    assert found >= {(OURS, m, 300, p) for m in (1, 16, 32) for p in ("tf32", "bfloat16")}
+    assert found >= {(OURS, 16, 768, "tf32"), (OURS, 16, 768, "bfloat16"), (MIXED, 32, 300, "tf32")}
+    assert found >= {(what, 20, 300, "tf32") for what in (OURS, WHOLE, GROUPS, MPS)}
+    assert {one["note"] for one in rows()} == {"not measured: RuntimeError: no card"}
+    assert {one["note"] for one in rows("--within", "0")} == {"not measured: no time left"}
+
+
+def refuse(case: Case) -> Timed:
+    raise RuntimeError("no card")
+
+
 @pytest.mark.parametrize(("seconds", "kept"), [(0.99 * 4.8, True), (1.01 * 4.8, False)])
 def test_a_bar_is_kept_by_the_best_row_that_fits_it(seconds: float, kept: bool) -> None:
     card = replace(CASE, device="cuda", precision="tf32", members=16)
@@ -90,7 +130,7 @@ def test_a_bar_is_kept_by_the_best_row_that_fits_it(seconds: float, kept: bool) 
 
 def test_bars_speak_of_rows_and_quantities_that_there_are() -> None:
     listed = tomllib.loads(Path(benchmark_rows.__file__).with_name("training.toml").read_text("utf-8"))["bar"]
-    assert len(listed) == 6
+    assert len(listed) == 8
     known = {one.name for one in fields(Case)} | {"least_members"}
     for bar in listed:
         assert bar["row"].keys() <= known
@@ -116,11 +156,16 @@ def test_a_case_survives_its_way_to_another_process(tiny: Case) -> None:
     assert read_case(tiny.written()) == tiny
 
 
-@pytest.mark.parametrize("what", ["embinit", "PyTorch's tutorial", "greedy decoding", "matrix product"])
+MEASURED = [OURS, MIXED, WHOLE, GROUPS, "PyTorch's tutorial", "greedy decoding", "matrix product"]
+
+
+@pytest.mark.parametrize("what", MEASURED)
 def test_a_row_is_measured(tiny: Case, what: str) -> None:
-    found = measured(replace(tiny, what=what, members=2 if what in ("embinit", "greedy decoding") else 1))
+    found = measured(replace(tiny, what=what, members=2 if "embinit" in what or what == "greedy decoding" else 1))
     assert found.seconds > 0
     assert found.memory > 50
+    if what == GROUPS:
+        assert found.note.count("epochs in") == 2
     if what == "greedy decoding":
         assert found.note.startswith("5 sentences")
 

@@ -31,13 +31,13 @@ def test_dry_run_run_status_and_again(folder: Path) -> None:
     file = folder / "made.toml"
     dry = command("run", file, "--dry-run", *places(folder))
     assert dry.returncode == 0, dry.stderr
-    assert "4 runs, 0 done, 4 to be made" in dry.stdout
+    assert "4 runs, 0 done, 4 to train" in dry.stdout
     assert "estimated on cpu:" in dry.stdout
     assert "estimate, not prepared" in dry.stdout
     assert not (folder / "runs").exists()
     ran = command("run", file, *places(folder))
     assert ran.returncode == 0, ran.stderr
-    assert "4 runs done now, 0 were there" in ran.stdout
+    assert "4 runs finished, 0 finished before" in ran.stdout
     assert "pretrained" in ran.stdout
     assert "side by side" in ran.stderr
     assert len(contents(folder / "runs")) == 20
@@ -67,7 +67,7 @@ def test_the_sizes_of_a_users_own_splits_are_printed_before_training_and_reporte
 def test_a_plan_is_executed_elsewhere_and_collected(folder: Path) -> None:
     file = folder / "made.toml"
     done = command("run", file, "--plan", folder / "plan", *places(folder))
-    assert "4 runs planned (0 are done)" in done.stdout
+    assert "4 runs planned (0 finished before)" in done.stdout
     (folder / "plan").rename(folder / "carried")
     executed = command("execute", folder / "carried" / "jobs.json", "--out", folder / "made there")
     assert executed.returncode == 0, executed.stderr
@@ -76,7 +76,9 @@ def test_a_plan_is_executed_elsewhere_and_collected(folder: Path) -> None:
     collected = command("collect", archive, "--runs", folder / "runs", "--json")
     assert len(json.loads(collected.stdout)["taken"]) == 4
     assert "4 of 4 runs done" in command("status", file, *places(folder)).stdout
-    assert "0 runs planned (4 are done)" in command("run", file, "--plan", folder / "more", *places(folder)).stdout
+    assert (
+        "0 runs planned (4 finished before)" in command("run", file, "--plan", folder / "more", *places(folder)).stdout
+    )
     kept = command("report", file, "--format", "results", "-o", folder / "kept", *places(folder))
     assert kept.returncode == 0, kept.stderr
     command("collect", folder / "kept" / "made.results.json", "--runs", folder / "from results")
@@ -114,7 +116,7 @@ def test_executing_needs_torch_numpy_safetensors_and_sacrebleu_alone(folder: Pat
     ]
     done = subprocess.run([*line, "--workers", "1"], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
-    assert "4 runs done now" in done.stdout
+    assert "4 runs finished" in done.stdout
 
 
 @pytest.mark.parametrize(("library", "purpose"), [("torch", "training"), ("sacrebleu", "scoring translations")])
@@ -171,7 +173,7 @@ def test_a_signal_stops_after_a_checkpoint_and_says_how_to_go_on(folder: Path, n
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "stopping after this step, with a checkpoint" in err
-    assert "stopped; to go on: embinit run" in out
+    assert "stopped; to continue: embinit run" in out
     assert "Traceback" not in err
     assert not contents(folder / "runs")
     assert list((folder / "runs").glob(".checkpoints/*/state/*"))
@@ -219,11 +221,14 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "none.toml"], "cannot read none.toml"),
+        (["run", "none.toml"], "no such file: none.toml"),
         (["execute", "none.json", "--out", "x"], "none.json is missing"),
+        (["report", "none.csv"], "no such file: none.csv"),
+        (["report", "README.md"], "README.md is no experiment (.toml)"),
+        (["run", "experiments/demo.toml", "--device", "cudaa"], "unknown device 'cudaa'; did you mean 'cuda'?"),
         (["collect", "none"], "no such file or folder: none"),
-        (["collect", "none.json"], "cannot read none.json"),
-        (["status", "none.toml"], "cannot read none.toml"),
+        (["collect", "none.json"], "no such file: none.json"),
+        (["status", "none.toml"], "no such file: none.toml"),
     ],
 )
 def test_a_wrong_input_is_one_sentence(words: list[str], said: str) -> None:
@@ -254,11 +259,11 @@ def test_nothing_that_can_be_run_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "--data", "none"], "--data none: there is no such folder"),
-        (["run", "--vectors", "made.toml"], "--vectors made.toml: there is no such folder"),
+        (["run", "--data", "none"], "--data none: no such folder"),
+        (["run", "--vectors", "made.toml"], "--vectors made.toml: no such folder"),
         (["run", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
-        (["status", "--runs", "none"], "--runs none: there is no such folder"),
-        (["status", "--runs", "runs"], "--runs runs: there is no such folder"),
+        (["status", "--runs", "none"], "--runs none: no such folder"),
+        (["status", "--runs", "runs"], "--runs runs: no such folder"),
         (["clean", "--runs", "made.toml"], "--runs made.toml is a file, not a folder"),
     ],
 )
@@ -288,7 +293,7 @@ def test_what_is_here_and_cannot_be_read_is_said_and_the_others_run(folder: Path
     path.write_bytes(bytes(range(256)) * 40)
     done = command("run", file, *places(folder))
     assert done.returncode == 1, done.stderr
-    assert "1 run done now" in done.stdout
+    assert "1 run finished" in done.stdout
     assert "1 x 16: 1 run begins" in done.stderr
     assert "1 x 16: 1 run done, 1 of 1" in done.stderr
     last = done.stderr.splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Callable
@@ -85,11 +86,35 @@ CASES: dict[str, tuple[list[str], str, Callable[[Path], object], str]] = {
         lambda p: p.write_text('{"tokens": ["w1"], "specials": [["x"]]}'),
         "specials",
     ),
+    "a page of a comparison": (
+        ["inspect", "{vectors}", "--new-tokens", "2", "--html", "{file}"],
+        "x.html",
+        lambda p: p.touch(),
+        "--html does not go with --new-tokens",
+    ),
     "a vocabulary without end": (
         ["inspect", "{vectors}", "--vocab", "{file}"],
         "x.txt",
         lambda p: p.symlink_to("/dev/zero"),
         "larger than",
+    ),
+    "a tokenizer without end": (
+        ["inspect", "{vectors}", "--text", "{vectors}", "--tokenizer", "{file}"],
+        "x.json",
+        lambda p: p.symlink_to("/dev/zero"),
+        "not a regular file",
+    ),
+    "a tokenizer of a gigabyte": (
+        ["inspect", "{vectors}", "--text", "{vectors}", "--tokenizer", "{file}"],
+        "x.json",
+        lambda p: (p.touch(), os.truncate(p, 1 << 30)),
+        "larger than 256 MB",
+    ),
+    "a new tokenizer without end": (
+        ["extend", "{folder}/model", "--tokenizer", "{file}", "-o", "{folder}/o"],
+        "x",
+        lambda p: (p.mkdir(), (p / "vocab.txt").touch(), (p / "tokenizer.json").symlink_to("/dev/zero")),
+        "not a regular file",
     ),
     "scores without end": (["report", "{file}"], "x.csv", lambda p: p.symlink_to("/dev/zero"), "larger than"),
     "results without end": (["report", "{file}"], "x.json", lambda p: p.symlink_to("/dev/zero"), "larger than"),

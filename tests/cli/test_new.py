@@ -81,6 +81,45 @@ def test_each_side_takes_the_vectors_that_have_its_words(folder: Path) -> None:
     assert len({source for source, _ in starts}) == 1  # the source side starts random
 
 
+def test_vectors_of_one_language_are_not_taken_for_the_other(folder: Path) -> None:
+    """Large vectors of one language have many tokens of another: its names, its punctuation and its loan words."""
+    (folder / "more.txt").write_text(
+        (folder / "english.txt").read_text() + "".join((folder / "german.txt").read_text().splitlines(True)[:26])
+    )
+    made = embinit("new", "my.toml", *TEXTS, "--vectors", "more.txt")
+    ((path, side, share),) = made["unused"]
+    assert (path, side) == ("more.txt", "encoder")
+    assert 0.8 < share < 0.9
+    (folder / "more.txt").write_text((folder / "english.txt").read_text() + (folder / "german.txt").read_text())
+    assert embinit("new", "both.toml", *TEXTS, "--vectors", "more.txt")["unused"] == []
+
+
+def test_few_tokens_on_the_only_side_are_a_note(folder: Path) -> None:
+    lines = (folder / "english.txt").read_text().splitlines(True)
+    (folder / "few.txt").write_text("".join(lines[:20]))
+    words = ("--labelled", "reviews.tsv", "--vectors", "few.txt", "--tokenizer", "whitespace")
+    notes = embinit("new", "my.toml", *words)["notes"]
+    assert any("few.txt has only 6" in note and "word2" in note for note in notes)
+    (folder / "few.txt").write_text("".join(lines[:5]))
+    assert "few.txt has only" in embinit("new", "other.toml", *words, code=1)
+
+
+def test_a_linked_file_is_named_as_it_is_written(folder: Path) -> None:
+    (folder / "vectors").mkdir()
+    (folder / "english.txt").rename(folder / "vectors" / "glove.txt")
+    (folder / "linked.txt").symlink_to(folder / "vectors" / "glove.txt")
+    embinit("new", "my.toml", "--labelled", "reviews.tsv", "--vectors", "linked.txt", "--tokenizer", "whitespace")
+    assert tomllib.loads((folder / "my.toml").read_text("utf-8"))["sources"]["vectors"]["path"] == "linked.txt"
+
+
+def test_the_lines_that_are_held_out_of_running_text_are_named(folder: Path) -> None:
+    made = embinit("new", "my.toml", *CASES["text"])
+    (note,) = made["notes"]
+    assert all(f"{made['rows'][name]} " in note for name in ("train", "valid", "test"))
+    done = CliRunner().invoke(app, ["run", "my.toml", "--dry-run"])
+    assert f"note: my: {note}" in done.output
+
+
 def test_files_are_named_from_the_folder_of_the_toml(folder: Path) -> None:
     (folder / "deep").mkdir()
     embinit("new", "deep/my.toml", *CASES["labels"])
@@ -121,6 +160,10 @@ WRONG = {
     ("my.toml", *TEXTS, "--vectors", "englisch.txt"): "english.txt?",
     ("my.toml", "--labelled", "reviews.tsv", "--vectors", "german.txt", "--tokenizer", "whitespace"): "0 %",
     ("my.toml", *TEXTS[:3], "german.txt"): "",
+    ("my.toml", *TEXTS[:3], "train.de"): "give two files",
+    ("my.toml", *TEXTS, "--pair", "german-english"): "two languages, as in de-en",
+    ("my.toml", *CASES["labels"], "--pair", "de-en"): "one language, as in en",
+    ("my.toml", "--text", "reviews.tsv"): "--labelled reviews.tsv",
     ("there.toml", *TEXTS): "--force",
 }
 

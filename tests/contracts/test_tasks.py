@@ -19,7 +19,7 @@ import embinit
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.ray.board import Board
 from embinit.experiments.execution.ray.parcels import order_of, parcel_of
-from embinit.experiments.execution.ray.task import make_group
+from embinit.experiments.execution.ray.task import train_group
 from embinit.experiments.jobs import read_jobs
 from embinit.models.model import Member
 from embinit.prepared.folder import Prepared
@@ -157,7 +157,7 @@ def test_on_ray_a_group_gives_the_files_of_the_local_engine(kind: str, tmp_path:
     local = {path.name: path for path in (tmp_path / "runs").iterdir() if path.name in keys}
     order = order_of(json.loads(jobs.read_text()), keys)
     parcels = [parcel_of(jobs.parent, path) for path in order.paths]
-    made = make_group(0, embinit.__version__, order.jobs, "cpu", Board(), *parcels)
+    made = train_group(0, embinit.__version__, order.jobs, "cpu", Board(), *parcels)
     with tarfile.open(fileobj=io.BytesIO(made.archive)) as tar:
         tar.extractall(tmp_path / "ray", filter="data")
     for key, folder in local.items():

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embinit.corpora.tasks import data_folder, read_corpus, tasks
+from embinit.corpora.data_sets import data_folder, tasks
+from embinit.corpora.tasks import read_corpus
 from embinit.errors import EmbinitError
 from tests.corpora.layouts import (
     ENGLISH,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embinit.corpora.tasks import read_corpus, task_data
+from embinit.corpora.data_sets import task_data
+from embinit.corpora.tasks import read_corpus
 from embinit.experiments.definition.settings import TaskSettings
 from embinit.experiments.inputs.locations import Places
 from embinit.experiments.inputs.tasks import ready

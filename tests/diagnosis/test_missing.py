@@ -41,6 +41,7 @@ def test_the_most_frequent_come_first_and_special_tokens_are_none_of_them() -> N
     [
         (["the 912", "dog\t40"], ["word count"]),
         (["912 the", "40 dog"], ["word count"]),
+        (["Two men are cooking.", "A girl reads a book", "the"], ["lines"]),
         (["the", "dog,", "mat.", "“sat", "zebra"], ["tokenization"]),
         (["the", "dog's", "don't"], ["tokenization"]),
         (["the", "&apos;s", "&quot;", "@-@"], ["escapes"]),
@@ -92,3 +93,11 @@ def test_a_diagnosis_lists_them_and_an_empty_alignment_names_the_reason(aligned:
     assert "missing0, missing1" in dict(diagnosis.panel().facts)["missing"]
     with refused("the 912", "a word and its count"):
         diagnose(align(SOURCE, ["the 912", "dog 40"]))
+
+
+def test_half_a_character_is_a_missing_token_as_any_other(tmp_path: Path) -> None:
+    odd = ["\ud800", "Ġ\ud801", "\udc80x"]
+    found = missing_of(["the", *odd])
+    assert found.tokens == tuple(odd)
+    found.write(tmp_path / "missing.txt")
+    assert len((tmp_path / "missing.txt").read_bytes().splitlines()) == 3

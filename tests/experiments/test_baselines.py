@@ -52,7 +52,7 @@ WRONG = {
     "3": 'baseline: 3, but "xavier", a list',
     '["xavier", 3]': 'baseline: 3, but "xavier", a list',
     '["xavier", "pretrainde"]': "baseline: unknown recipe 'pretrainde'; did you mean 'pretrained'?",
-    '["xavier", "xavier"]': "baseline: 'xavier' stands in the list twice",
+    '["xavier", "xavier"]': "baseline: 'xavier' occurs twice in the list",
     '["xavier", "same"]': "baseline: 'same' needs a setting",
     '{ recipe = "same", model.norm = "post" }': "baseline: begins with 'same'; put a recipe first",
     '{ model.norm = "post" }': "but \"xavier\", a list of recipes, or {recipe = ",
@@ -60,7 +60,7 @@ WRONG = {
     '{ recipe = "xavier", model.norm = "pots" }': "baseline.model.norm: 'pots' is unknown; did you mean 'post'?",
     '{ recipe = "xavier", seed = 1 }': "baseline: remove seed;",
     '{ recipe = "xavier", encoder.recipe = "xavier" }': "baseline: remove encoder.recipe;",
-    '{ recipe = "xavier", model.layers = 2 }': "baseline: model.layers is no axis of any block's grid",
+    '{ recipe = "xavier", model.layers = 2 }': "baseline: no block's grid has the axis model.layers",
 }  # fmt: skip
 
 

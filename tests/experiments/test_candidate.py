@@ -40,7 +40,7 @@ WRONG = {
     "{}": "{}, but a table is expected: candidate = {recipe = ",
     '{ recipe = "pretrained" }': "2 starts match; add model.norm",
     '{ recipe = "pretrainde", model.norm = "pre" }': "the grid has no recipe = 'pretrainde'; did you mean 'pretrained'?",
-    '{ recipe = "pretrained", model.layers = 2 }': "model.layers is no axis of the grid",
+    '{ recipe = "pretrained", model.layers = 2 }': "the grid has no axis model.layers",
 }  # fmt: skip
 
 

@@ -131,12 +131,22 @@ def test_changed_weights_are_seen(kept: dict[str, Path], tmp_path: Path) -> None
     run.mkdir()
     path = kept["whitespace language_model"] / NAME
     content = path.read_bytes()
-    for damaged in (content[:100], content[: len(content) // 2], b"", content[:8] + b"x" + content[9:]):
+    flipped = [bytearray(content) for _ in range(2)]
+    flipped[0][-3] ^= 1  # in a tensor
+    flipped[1][content.index(b"dropout") + 15] ^= 1  # in a fact: 0.1 becomes another number
+    for damaged in (content[:100], content[: len(content) // 2], b"", content[:8] + b"x" + content[9:], *flipped):
         (run / NAME).write_bytes(damaged)
         with pytest.raises(Damaged, match=r"weights\.safetensors is damaged"):
             convert(run, tmp_path / "out")
-    tensors = load_file(path)
-    save_file({**tensors, "decoder.norm.weight": np.ones(3, np.float32)}, run / NAME, read_metadata(path))
+    tensors, older = load_file(path), {**read_metadata(path)}
+    del older["checksum"]  # weights of earlier versions have none
+    facts = json.loads(older["facts"])
+    for name, value in (("layers", 10**6), ("dim", 2**40), ("vocabularies", [5]), ("feedforward", 10**9)):
+        changed = {**facts, "architecture": {**facts["architecture"], name: value}}
+        save_file(tensors, run / NAME, {**older, "facts": json.dumps(changed)})
+        with pytest.raises(Damaged, match="do not fit its model"):
+            convert(run, tmp_path / "out")
+    save_file({**tensors, "decoder.norm.weight": np.ones(3, np.float32)}, run / NAME, older)
     with pytest.raises(Damaged, match="do not fit its model"):
         convert(run, tmp_path / "out")
     save_file(tensors, run / NAME, {**read_metadata(path), "version": "2"})

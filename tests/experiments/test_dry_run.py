@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from embinit.cli import app
+from embinit.experiments.execution import cost
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.inputs import tasks, vectors
 from tests.experiments.made import BLOCK, HEAD, places, planned, written
@@ -43,6 +45,14 @@ def test_nothing_is_prepared_trained_or_written(head: str, tmp_path: Path, monke
     assert [(line["keys"], line["runs"], line["missing"]) for line in content["lines"]] == [(None, 2, "")] * 2
     assert [line["keys"] for line in dry(tmp_path, "status")["lines"]] == [None, None]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_cost_on_a_card_is_estimated_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places(tmp_path)
+    written(tmp_path)
+    monkeypatch.setattr(cost, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert dry(tmp_path, "run", "--device", "cuda")["estimate"]["device"] == "cuda"
 
 
 def test_what_is_prepared_has_its_keys_and_its_real_size(tmp_path: Path) -> None:

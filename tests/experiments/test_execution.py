@@ -26,6 +26,7 @@ from embinit.experiments.execution.starts import start_of
 from embinit.experiments.inputs.row_files import no_rows
 from embinit.experiments.jobs import Group, read_jobs
 from embinit.experiments.runs.result import read_result
+from embinit.experiments.runs.weights import read_weights
 from embinit.experiments.spec import digest
 from embinit.prepared.folder import open_prepared
 from embinit.recipes.recipe import recipe
@@ -53,7 +54,7 @@ class Heard(Watch):
     def failed(self, group: Group, reason: str) -> None:
         self.failures.append(reason)
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.texts.append(text)
 
 
@@ -89,6 +90,31 @@ def test_a_run_is_a_folder_of_plain_files(jobs: Path, done: Path) -> None:
         assert 1 <= result.best_epoch <= 2
         assert set(result.run) >= {"device", "versions", "seconds", "members", "commit", "finished"}
         assert result.run["members"] == 4
+
+
+def test_a_sweep_trains_as_one_group_and_leaves_the_files_of_runs_alone(tmp_path: Path) -> None:
+    values = ("model.dropout = [0.0, 0.4]", "training.rate = [5e-3, 1e-3]", "training.frozen_epochs = [1, -1]")
+    blocks = "".join(
+        f'[[block]]\nname = "{value[:12]}"\nrecipe = "pretrained"\nseed = 1\ngrid.{value}\n' for value in values
+    )
+    jobs = planned(tmp_path, blocks)
+    heard = Heard()
+    together = execute(jobs, tmp_path / "together", watch=heard, keep_weights=True)
+    assert heard.sizes == [6]
+    assert not together.failed
+    assert len(execute(jobs, tmp_path / "alone", members=1, keep_weights=True).written) == 6
+    found, expected = (
+        # The header of a safetensors file has its metadata in any order.
+        {name: content for name, content in contents(tmp_path / way).items() if not name.endswith("safetensors")}
+        for way in ("together", "alone")
+    )
+    assert found == expected
+    for folder in together.written:
+        weights, alone = read_weights(folder), read_weights(tmp_path / "alone" / folder.name)
+        assert weights.facts == alone.facts
+        assert weights.facts["architecture"]["dropout"] == dict(read_result(folder).spec.model)["dropout"]
+        for name, tensor in alone.tensors.items():
+            assert weights.tensors[name].tobytes() == tensor.tobytes()
 
 
 def test_matrices_are_described(jobs: Path, done: Path) -> None:
@@ -159,7 +185,7 @@ def test_a_process_that_is_killed_takes_its_own_group_down_and_no_other(tmp_path
     summary = execute(jobs, tmp_path / "runs", workers=2, members=1, watch=Killing())
     assert victims
     assert len(summary.written) == 3
-    assert list(summary.failed.values()) == ["the process that trained it ended (signal SIGKILL)"]
+    assert list(summary.failed.values()) == ["the worker process ended (signal SIGKILL)"]
     assert len(execute(jobs, tmp_path / "runs").written) == 1
     assert not list((tmp_path / "runs").glob("*.failed.json"))
 
@@ -295,7 +321,7 @@ def test_a_checkpoint_that_cannot_be_read_is_said_and_the_group_begins_anew(
     heard: list[str] = []
 
     class Listening(Heard):
-        def said(self, text: str) -> None:
+        def message(self, text: str) -> None:
             heard.append(text)
 
     assert len(execute(jobs, tmp_path, members=2, watch=Listening()).written) == 4
@@ -333,7 +359,7 @@ def test_a_second_ctrl_c_ends_the_module_without_a_traceback(
 
     monkeypatch.setattr(module, "execute", interrupted)
     assert module.main([str(jobs), "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err.endswith("stopped at once; the same command goes on from the last checkpoints\n")
+    assert "run the same command again to continue" in capsys.readouterr().err
 
 
 def test_a_run_says_where_other_code_made_it_than_planned_it(jobs: Path) -> None:
@@ -373,13 +399,13 @@ def test_a_changed_task_or_row_is_not_taken_for_the_planned_one(jobs: Path, tmp_
     np.save(file, content)
     summary = execute(path, tmp_path / "runs")
     assert len(summary.failed) == 4
-    assert all("is not what was planned" in reason for reason in reasons(summary))
+    assert all("differs from the plan" in reason for reason in reasons(summary))
     other = broken(jobs, tmp_path / "other")
     for rows in (other.parent / "sources").iterdir():
         rows.write_bytes(rows.read_bytes()[:-1] + b"\1")
     summary = execute(other, tmp_path / "more", members=2)
     assert (len(summary.written), len(summary.failed)) == (2, 2)
-    assert all("is not what was planned" in reason for reason in reasons(summary))
+    assert all("differs from the plan" in reason for reason in reasons(summary))
 
 
 def test_a_full_disk_or_vanished_data_is_one_sentence_and_no_failure(

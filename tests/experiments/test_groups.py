@@ -36,7 +36,9 @@ def test_a_group_with_a_checkpoint_stays_together_when_a_part_is_written(jobs: P
 def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Path, tmp_path: Path) -> None:
     plan = read_jobs(jobs).jobs
     other = tuple(
-        replace(job, key=f"{job.key[:-1]}x", spec=replace(job.spec, training=(*job.spec.training, ("clip", 1.0))))
+        replace(
+            job, key=f"{job.key[:-1]}x", spec=replace(job.spec, training=(*job.spec.training, ("order", "bucketed")))
+        )
         for job in plan
     )
     sizes = {
@@ -49,24 +51,25 @@ def test_a_card_keeps_members_together_where_workers_have_groups_enough(jobs: Pa
     assert [len(one.jobs) for one in small] == [2, 2, 2]  # two members of one shape are a worker's share already
 
 
-def test_runs_that_differ_in_the_rates_of_their_rows_train_side_by_side(jobs: Path, tmp_path: Path) -> None:
+def test_runs_that_differ_in_settings_that_change_no_shape_train_side_by_side(jobs: Path, tmp_path: Path) -> None:
     plan = read_jobs(jobs).jobs
 
-    def changed(letter: str, **settings: float) -> tuple[Job, ...]:
+    def changed(part: str, **settings: object) -> tuple[Job, ...]:
+        values = tuple({**dict(getattr(plan[0].spec, part)), **settings}.items())
         return tuple(
-            replace(
-                job,
-                key=f"{job.key[:-1]}{letter}",
-                spec=replace(job.spec, training=tuple({**dict(job.spec.training), **settings}.items())),
-            )
-            for job in plan
+            replace(job, key=f"{job.key} {settings}", spec=replace(job.spec, **{part: values})) for job in plan
         )
 
-    slow, found = changed("x", embedding_rate=0.1), changed("y", embedding_rate=0.5, found_rate=0.0)
-    together = checkpoints.groups_of(plan + slow + found, tmp_path, None, "cuda")
-    assert [len(one.jobs) for one in together] == [12]
-    apart = checkpoints.groups_of(plan + changed("z", rate=1e-3), tmp_path, None, "cuda")
-    assert [len(one.jobs) for one in apart] == [4, 4]
+    own: list[dict[str, object]] = [
+        {"embedding_rate": 0.1}, {"embedding_rate": 0.5, "found_rate": 0.0}, {"rate": 1e-3}, {"weight_decay": 0.1},
+        {"warmup": 9, "schedule": "cosine"}, {"smoothing": 0.1}, {"frozen_epochs": 1}, {"frozen_rows": "found"},
+    ]  # fmt: skip
+    sweep = [changed("training", **one) for one in own] + [changed("model", dropout=rate) for rate in (0.0, 0.3)]
+    together = checkpoints.groups_of(sum(sweep, plan), tmp_path, None, "cuda")
+    assert [len(one.jobs) for one in together] == [4 * 11]
+    for part, name, value in (("training", "batch", 3), ("training", "epochs", 9), ("model", "feedforward", 48)):
+        apart = checkpoints.groups_of(plan + changed(part, **{name: value}), tmp_path, None, "cuda")
+        assert [len(one.jobs) for one in apart] == [4, 4], name
 
 
 def test_several_workers_get_the_longest_groups_first_and_one_the_files_order(jobs: Path, tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_rows_are_stored_small_and_come_back_bit_for_bit(kind: str, tmp_path: Pa
     assert again.kinds == stored.kinds
     size = stored.rows.size
     assert path.stat().st_size - {"any": 4, "half": 2, "few": 1}[kind] * size < 3000
-    with pytest.raises(EmbinitError, match="is not what was planned"):
+    with pytest.raises(EmbinitError, match="differs from the plan"):
         read_rows(path, stored.vocabulary, "0" * 64)
 
 
@@ -241,6 +241,9 @@ def test_a_path_is_looked_up_beside_the_file_first(tmp_path: Path) -> None:
     assert keys(resolved(written(tmp_path), where)) == below
     shutil.copytree(tmp_path / "data" / "copying", tmp_path / "copying")
     assert keys(resolved(written(tmp_path), Places(None, where.vectors, tmp_path / "work"))) == below
+    source = tmp_path / "copying" / "train.source.txt"
+    source.write_text(source.read_text().replace("w5", "w6"))
+    assert not set(keys(resolved(written(tmp_path), where))) & set(below)
 
 
 def test_two_text_files_or_one_table_are_a_task(tmp_path: Path) -> None:
@@ -284,6 +287,13 @@ def test_a_wrong_path_names_every_place_and_the_nearest_name(line: str, tmp_path
     assert not Path("copyin").exists()
 
 
+def test_a_misspelt_tokenizer_is_named_with_its_nearest_name(tmp_path: Path) -> None:
+    where = places(tmp_path)
+    head = HEAD.replace('tokenizer = "whitespace"', 'tokenizer = "whitespaces"', 1)
+    block = resolved(written(tmp_path, head=head), where).experiments[0].blocks[0]
+    assert (block.missing, block.searched) == ("needs the tokenizer whitespaces", "did you mean 'whitespace'?")
+
+
 def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:
     where = places(tmp_path)
     shutil.copy(tmp_path / "data" / "copying" / "train.source.txt", tmp_path / "own.txt")
@@ -301,3 +311,17 @@ def test_glove_learns_from_the_users_own_files(tmp_path: Path) -> None:
     assert block.missing.startswith("needs own.txt")
     assert str(tmp_path / "own.txt") in block.searched
     assert str(tmp_path) not in block.missing
+
+
+def test_the_name_of_a_source_does_not_choose_where_its_vectors_are_written(tmp_path: Path) -> None:
+    where = places(tmp_path / "inner")
+    (tmp_path / "inner" / "own.txt").write_text("w1 w2 w3\n" * 20)
+    name = "../../../outside"
+    head = HEAD.replace(
+        'path = "small.txt"\nabout = "made vectors"', 'glove = { texts = ["own.txt"], dim = 16, min_count = 1 }'
+    )
+    head = head.replace("[sources.small]", f'[sources."{name}"]').replace('source = "small"', f'source = "{name}"')
+    made = resolved(written(tmp_path / "inner", BLOCK, head), where)
+    assert name in " ".join(block.missing + block.explained for block in made.experiments[0].blocks)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["inner"]
+    assert not list((tmp_path / "inner").glob("outside*"))

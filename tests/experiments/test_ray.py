@@ -19,11 +19,11 @@ import embinit
 from embinit.errors import EmbinitError, MissingExtra
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.execution.observer import Watch
-from embinit.experiments.execution.ray.board import Board, Telling
+from embinit.experiments.execution.ray.board import Board, BoardObserver
 from embinit.experiments.execution.ray.cluster import check
 from embinit.experiments.execution.ray.engine import execute_on_ray
 from embinit.experiments.execution.ray.parcels import order_of, parcel_of, unpack
-from embinit.experiments.execution.ray.task import Made, make_group
+from embinit.experiments.execution.ray.task import WorkerResult, train_group
 from embinit.experiments.jobs import Group, read_jobs
 from embinit.experiments.runs.collect import collect
 from tests.experiments.made import BLOCK, command, contents, places, planned, written
@@ -52,11 +52,11 @@ def test_a_cluster_that_is_started_for_it_gives_the_files_of_the_local_engine(
     words += ["--vectors", where.vectors, "--device", "cpu", "--engine", "ray"]
     ran = command(*words)
     assert ran.returncode == 0, ran.stderr
-    assert "4 runs done now, 0 were there" in ran.stdout
+    assert "4 runs finished, 0 finished before" in ran.stdout
     assert len(done) == 20
     assert contents(runs) == done
     assert not list(runs.glob(".checkpoints/*"))
-    assert "4 runs done now" not in command(*words).stdout
+    assert "4 runs finished" not in command(*words).stdout
 
 
 class Heard(Watch):
@@ -103,7 +103,7 @@ def test_a_group_that_fails_is_recorded_and_the_others_go_on(
     assert heard.finished_groups == [random]
     ((keys, reason),) = heard.failures
     assert keys == pretrained
-    assert "is not what was planned" in reason
+    assert "differs from the plan" in reason
     for key in pretrained:
         recorded = json.loads((runs / f"{key}.failed.json").read_text())
         assert recorded["reason"] == reason
@@ -140,7 +140,7 @@ def test_a_worker_leaves_nothing_behind_and_hands_back_the_runs(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "own"))
     keys = [job.key for job in read_jobs(jobs).jobs]
     words = sent(jobs, keys)
-    made = make_group(3, embinit.__version__, *words)
+    made = train_group(3, embinit.__version__, *words)
     assert not list((tmp_path / "own").iterdir())
     assert not made.failed
     (tmp_path / "back.tar.gz").write_bytes(made.archive)
@@ -155,7 +155,7 @@ def test_a_worker_leaves_nothing_behind_and_hands_back_the_runs(
 
 def test_records_of_a_half_are_not_taken_for_the_groups() -> None:
     board = Board()
-    telling = Telling(board, 0, members=4)
+    telling = BoardObserver(board, 0, members=4)
     moment = SimpleNamespace(epoch=1, epochs=2, records=[{"bleu": 1.0}])
     telling.moment(Group(()), moment)
     assert board.take()[-1] == (0, "moment", {"epoch": 1, "epochs": 2, "records": None})
@@ -176,15 +176,15 @@ def test_a_worker_that_is_not_wanted_any_more_gives_up(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     words = sent(jobs, [job.key for job in read_jobs(jobs).jobs])
     words[2] = Stopping()
-    made = make_group(0, embinit.__version__, *words)
-    assert made == Made(b"", {}, stopped=True)
+    made = train_group(0, embinit.__version__, *words)
+    assert made == WorkerResult(b"", {}, stopped=True)
     assert Stopping.heard == ["started", "moment"]
     assert not list(tmp_path.iterdir())
 
 
 def test_a_node_with_another_version_is_said(jobs: Path) -> None:
-    with pytest.raises(EmbinitError, match=f"has embinit {embinit.__version__}, and 9.9 asks; install the same on all"):
-        make_group(0, "9.9", *sent(jobs, [read_jobs(jobs).jobs[0].key]))
+    with pytest.raises(EmbinitError, match=f"has embinit {embinit.__version__}, but the work was started by 9.9"):
+        train_group(0, "9.9", *sent(jobs, [read_jobs(jobs).jobs[0].key]))
 
 
 def test_data_that_vanished_is_one_sentence(jobs: Path) -> None:
@@ -193,7 +193,7 @@ def test_data_that_vanished_is_one_sentence(jobs: Path) -> None:
 
 
 def test_archives_hold_plain_files_alone(jobs: Path) -> None:
-    made = make_group(0, embinit.__version__, *sent(jobs, [read_jobs(jobs).jobs[0].key]))
+    made = train_group(0, embinit.__version__, *sent(jobs, [read_jobs(jobs).jobs[0].key]))
     with tarfile.open(fileobj=io.BytesIO(made.archive)) as tar:
         members = tar.getmembers()
     assert sum(member.isfile() for member in members) == 6

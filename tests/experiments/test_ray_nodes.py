@@ -188,9 +188,9 @@ def test_a_worker_that_is_killed_in_the_middle_leaves_no_trace(nodes: Nodes, sma
     os.kill(second[0], signal.SIGKILL)
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said
-    assert "4 runs done now" in out
+    assert "4 runs finished" in out
     assert f"process {second[0]} on " in said
-    assert "was lost; its 2 runs begin again, by process " in said
+    assert "was lost; its 2 runs begin again on process " in said
     small.check()
 
 
@@ -201,7 +201,7 @@ def test_the_work_of_a_node_that_is_lost_is_done_by_the_other(nodes: Nodes, smal
     os.kill(nodes.raylet(1), signal.SIGKILL)
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said
-    assert "4 runs done now" in out
+    assert "4 runs finished" in out
     assert "was lost; its 2 runs begin again" in said
     small.check()
 
@@ -214,7 +214,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_local_engine_goes_on(small: Small, sh
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, said
     assert "what is done is kept" in said
-    assert "stopped; to go on: embinit run" in out
+    assert "stopped; to continue: embinit run" in out
     assert 1 <= len(small.finished()) < 4
     assert not list(small.runs.glob(".checkpoints/*"))
     assert list(short.iterdir())
@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_local_engine_goes_on(small: Small, sh
     after = small.start(env=environment())
     out, said = after.communicate(timeout=SECONDS)
     assert after.returncode == 0, said
-    assert f"{len(kept)} were there" in out
+    assert f"{len(kept)} finished before" in out
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     small.check()
 
@@ -243,5 +243,5 @@ def test_groups_go_to_the_node_that_has_a_gpu(nodes: Nodes, small: Small) -> Non
     process = small.start(*words, env=nodes.environment)
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 1, said
-    assert "failed, 4 runs: there is no device 'cuda' here" in out
+    assert "failed, 4 runs: this machine has no device 'cuda'" in out
     assert not small.finished()

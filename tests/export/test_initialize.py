@@ -139,9 +139,22 @@ def test_the_output_layer_gets_the_rows_on_request() -> None:
             initialize(wrong, tokenizer(), vectors(), output_rows=True)
 
 
+def test_a_decoders_own_embedding_is_kept_and_named() -> None:
+    name, options = SIZES["marian"]
+    config = transformers.MarianConfig(vocab_size=ROWS, share_encoder_decoder_embeddings=False, **options)
+    model = getattr(transformers, name)(config)
+    kept = model.get_decoder().get_input_embeddings().weight.detach().clone()
+    report = initialize(model, tokenizer(), vectors())
+    assert any("model.get_decoder()" in warning for warning in report.warnings)
+    assert torch.equal(model.get_decoder().get_input_embeddings().weight, kept)
+    report = initialize(model.get_decoder(), tokenizer(), vectors())
+    assert not any("model.get_decoder()" in warning for warning in report.warnings)
+    assert not torch.equal(model.get_decoder().get_input_embeddings().weight, kept)
+
+
 def test_project_fill_seed_and_task_are_those_of_make() -> None:
     source = vectors(dim=10)
-    with pytest.raises(EmbinitError, match="choose a projection"):
+    with pytest.raises(EmbinitError, match="choose a projection: project='orthogonal' or 'pad'"):
         initialize(model_of("bert"), tokenizer(), source)
     models = {}
     for seed in (0, 1):

@@ -132,9 +132,22 @@ def test_a_stopped_fit_goes_on_and_gives_the_same_rows(tmp_path: Path, monkeypat
     assert (extended(lambda what, done, total: told.append(done), path) == whole).all()
     assert told[0] == 8
     assert not path.exists()
-    path.write_bytes(b"damaged")
-    with refused("damaged", str(path)):
+    with pytest.raises(Stopped):
+        extended(stop, path)
+    content = path.read_bytes()
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    with path.open("wb") as file:
+        np.savez(file, **{**arrays, "rows": arrays["rows"][:1]})
+    for damaged in (path.read_bytes(), b"", content[:-9], content[:300] + bytes([content[300] ^ 1]) + content[301:]):
+        path.write_bytes(damaged)
+        told.clear()
+        assert (extended(lambda what, done, total: told.append(done), path) == whole).all()
+        assert told[0] == 1, "it began again"
+    path.write_bytes(b"mine")
+    with refused("no checkpoint", str(path)):
         extended(None, path)
+    assert path.read_bytes() == b"mine"
 
 
 def test_what_users_of_a_folder_take_is_matched(tmp_path: Path) -> None:

@@ -171,6 +171,20 @@ def test_a_sharded_folder_is_read(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "model.safetensors.index.json").exists()
 
 
+def test_a_tokenizer_with_far_fewer_tokens_than_the_model_has_rows_is_reported() -> None:
+    for spare, reported in ((8, False), (200, True)):
+        extension = embinit.extend(*made("bert", spare=spare), NEW, method="pieces")
+        assert ("rows without a token" in extension.details) == reported
+
+
+def test_a_slow_tokenizer_is_refused(tmp_path: Path) -> None:
+    made("t5")[0].save_pretrained(tmp_path / "model")
+    transformers.ByT5Tokenizer().save_pretrained(tmp_path / "model")
+    with refused("no fast tokenizer", "tokenizer.json"):
+        extend_folder(tmp_path / "model", tmp_path / "out", lambda model, own: embinit.extend(model, own, NEW))
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_wrong_folder_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     def extended(folder: Path) -> None:
         extend_folder(folder, tmp_path / "out", lambda model, own: embinit.extend(model, own, NEW))
@@ -190,6 +204,9 @@ def test_a_wrong_folder_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> No
         extended(folder)
     (folder / "config.json").write_text("{}")
     with refused("cannot be loaded"):
+        extended(folder)
+    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": config["vocab_size"] + 1}))
+    with refused("cannot be loaded", "vocab_size"):
         extended(folder)
     (folder / "config.json").write_text(json.dumps(config))
     (tmp_path / "out").mkdir()

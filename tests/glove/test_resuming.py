@@ -135,21 +135,41 @@ def test_fresh_starts_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("damage", ["cut", "empty", "other", "bytes", "array"])
-def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["cut", "empty", "a bit", "a fact", "a shape", "a type"])
+def test_after_a_damaged_checkpoint_the_training_begins_again(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "checkpoint"
     stopped_at(4, path)
     whole = path.read_bytes()
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    changed = {
+        "a fact": {"head": np.array(str(arrays["head"]).replace('"done": ', '"done": "x", "other": '))},
+        "a shape": {"words": arrays["words"][:-1]},
+        "a type": {"words": arrays["words"].astype("U9")},
+    }  # fmt: skip
+    if damage in changed:
+        with path.open("wb") as file:
+            np.savez(file, **{**arrays, **changed[damage]})
+    else:
+        path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "a bit": bytes(flipped)}[damage])
+    done = train(TEXT, **SETTINGS, checkpoint=path)
+    assert (done.damaged, done.resumed) == (True, 0)
+    assert done.vectors.tobytes() == undisturbed().vectors.tobytes()
+    assert not undisturbed().damaged
+
+
+@pytest.mark.parametrize("damage", ["other", "bytes", "array"])
+def test_a_file_that_is_no_checkpoint_stays(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "checkpoint"
     array = io.BytesIO()
     np.save(array, np.zeros(3))
-    contents = {
-        "cut": whole[: len(whole) // 2], "empty": b"", "other": b"not a checkpoint", "bytes": bytes(range(256)) * 9,
-        "array": array.getvalue(),
-    }  # fmt: skip
-    path.write_bytes(contents[damage])
-    said = f"^the checkpoint {path} is damaged; remove it, or give --fresh to start anew$"
-    with pytest.raises(EmbinitError, match=said):
+    path.write_bytes({"other": b"not a checkpoint", "bytes": bytes(range(256)) * 9, "array": array.getvalue()}[damage])
+    before = path.read_bytes()
+    with pytest.raises(EmbinitError, match=f"^{path} is no checkpoint of embinit; move it, or give --fresh"):
         train(TEXT, **SETTINGS, checkpoint=path)
+    assert path.read_bytes() == before
 
 
 def test_after_the_last_epoch_a_checkpoint_is_there_until_the_file_is_written(tmp_path: Path) -> None:

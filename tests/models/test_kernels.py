@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -29,14 +30,16 @@ TARGET_LENGTHS = [[2, 19, 4], [9, 1, 0]]
 def computed(
     monkeypatch: pytest.MonkeyPatch,
     kernels: bool,
-    smoothing: float = 0.0,
+    smoothing: float | Tensor = 0.0,
     dtype: torch.dtype = torch.float32,
+    dropouts: tuple[float | None, float | None] = (None, None),
     **changes: object,
 ) -> list[Tensor]:
     """Return every member's loss, and the gradient of every weight."""
     monkeypatch.setattr(operations, "usable", lambda _: kernels)
     a = architecture(**{"dropout": 0.2, "dim": 24, "layers": 1, **changes})
-    model = Stack(a, [member(a, 1), member(a, 2)], dtype=dtype)
+    members = [replace(member(a, seed), dropout=rate) for seed, rate in enumerate(dropouts, 1)]
+    model = Stack(a, members, dtype=dtype)
     (source, there), (target, place) = (
         batch(lengths, rows, longest=35) for lengths, rows in ((LENGTHS, SOURCE), (TARGET_LENGTHS, TARGET))
     )
@@ -74,6 +77,24 @@ def test_kernels_give_what_plain_torch_gives(changes: dict[str, object], monkeyp
     assert len(plain) == len(kernels) > 15
     for expected, found in zip(plain, kernels, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("tiles", [False, True])
+def test_members_have_their_own_dropout_and_smoothing(tiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    smoothing = torch.tensor([0.3, 0.0])
+    plain = computed(monkeypatch, False, smoothing, dropouts=(0.4, 0.0))
+    if tiles:
+        in_small_tiles(monkeypatch)
+    kernels = computed(monkeypatch, True, smoothing, dropouts=(0.4, 0.0))
+    alone = [
+        computed(monkeypatch, True, rate, dropouts=(drop, drop))  # with this rate and this smoothing for both members
+        for rate, drop in ((0.3, 0.4), (0.0, 0.0))
+    ]
+    for expected, found, *own in zip(plain, kernels, *alone, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-6)
+        for place, one in enumerate(own):
+            torch.testing.assert_close(found[place], one[place], rtol=1e-5, atol=1e-7)
+    assert not torch.allclose(alone[0][0], alone[1][0])
 
 
 def computed_text(monkeypatch: pytest.MonkeyPatch, kernels: bool, name: str, dropout: float) -> list[Tensor]:
@@ -186,6 +207,23 @@ def test_adam_takes_a_rate_for_each_row(width: int) -> None:
     assert torch.equal(ours[1, ::2], start[1, ::2])  # a rate of 0 changes no bit
     assert torch.equal(ours[0], uniform[0])  # a row has the bits that one rate for all rows gives it
     assert not torch.equal(ours[2], uniform[2])
+
+
+def test_adam_takes_a_rate_and_a_count_of_steps_for_each_member() -> None:
+    start, rates, betas, epsilon = torch.randn(3, 17, 24), torch.tensor([0.01, 0.0, 0.3]), (0.9, 0.98), 1e-9
+    together, apart = start.clone(), start.clone()
+    moments, own_moments = ([torch.zeros_like(start), torch.zeros_like(start)] for _ in range(2))
+    steps = torch.tensor([0.0, 0.0, 5.0])
+    for _ in range(3):
+        gradient = torch.randn_like(start)
+        steps += 1
+        operations.adam(together, gradient, *moments, steps, rates, betas, epsilon)
+        for place in range(3):
+            ours = (one[place] for one in (apart, gradient, *own_moments))
+            operations.adam(*ours, steps[place], rates[place], betas, epsilon)  # type: ignore[call-arg,arg-type]
+    assert torch.equal(together, apart)
+    assert torch.equal(together[1], start[1])
+    assert not torch.equal(together[2], start[2])
 
 
 def test_attention_compiles_for_a_card_and_fits_its_shared_memory() -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from embinit.experiments.experiment import Baseline, Block
 from embinit.experiments.runs.result import Result
+from embinit.reports.analysis.answers import is_beaten
 from embinit.reports.analysis.chance import nothing_learned
 from embinit.reports.analysis.samples import SplitTexts
 from embinit.reports.model import Summary
 from embinit.reports.scores import ScoreName
+from embinit.reports.sentences import NAMED
 from embinit.reports.summarize import summarize
 from embinit.reports.verdicts import (
     InBlock,
@@ -24,7 +26,7 @@ from embinit.reports.verdicts import (
     StartTally,
     UseStart,
 )
-from embinit.statistics import cell
+from embinit.statistics import mean_interval
 from tests.reports import made
 from tests.reports.test_summarize import at, report
 
@@ -81,6 +83,38 @@ def test_worse_starts_are_named_with_their_cost_if_others_are_level() -> None:
         ("pretrained", summary.parts[0].rows[1].differences)
     ]
     assert not found.all_worse
+
+
+def test_starts_that_are_as_good_are_named_up_to_a_limit() -> None:
+    noise = [0.0, 0.3, -0.2, 0.1, -0.1, 0.2]
+    good = {f"start-{number}": [39.0 + number / 100 + shift for shift in noise] for number in range(NAMED + 3)}
+    scores = {"xavier": [37.0 + shift / 2 for shift in noise], **good}
+    block, results = at(scores, len(noise))
+    found = verdict(report(block, results=results))
+    assert isinstance(found, UseStart)
+    assert found.best.start == f"start-{NAMED + 2}"
+    beaten = {row.label for row in report(block, results=results).parts[0].rows if row.verdict != "better"}
+    assert beaten == {"xavier"}
+    assert len(found.equal) <= NAMED
+
+
+def test_a_start_on_other_seeds_is_not_beaten() -> None:
+    (part,) = report(made.block(recipes=("xavier", "pretrained", "pretrained_xavier"), seeds=range(6))).parts
+    worse, best = part.rows[1:]
+    assert is_beaten(best, worse, part.metric)
+    elsewhere = replace(worse, scores={str(int(seed) + 100): score for seed, score in worse.scores.items()})
+    assert not is_beaten(best, elsewhere, part.metric)
+
+
+def test_a_start_with_one_seed_does_not_silence_the_others() -> None:
+    block = made.block(recipes=("xavier", "pretrained", "pretrained_xavier"), seeds=range(8))
+    results = made.results(block)
+    for planned in block.runs:
+        if planned.axes[0][1] == "pretrained" and planned.spec.seed > 0:
+            del results[planned.spec.key]
+    found = verdict(report(block, results=results))
+    assert isinstance(found, UseStart)
+    assert found.best.start == "pretrained_xavier"
 
 
 def test_one_seed_claims_nothing() -> None:
@@ -183,12 +217,23 @@ def test_two_seeds_with_a_wide_interval_may_still_have_learned() -> None:
     (part,) = report(block, results=found).parts
     wide = {("xavier", 0): 0.3, ("xavier", 1): 0.2, ("pretrained", 0): 0.3, ("pretrained", 1): 0.25}
     correlations = {
-        label: cell([value for (name, _), value in wide.items() if name == label]) for label in ("xavier", "pretrained")
+        label: mean_interval([value for (name, _), value in wide.items() if name == label])
+        for label in ("xavier", "pretrained")
     }
     name = ScoreName(block.split, "matthews")
     rows = [replace(row, others={name: correlations[row.label]}) for row in part.rows]
     assert all(one.low is not None and one.low < 0 for one in correlations.values())
     assert nothing_learned(rows, part.metric) is None
+
+
+@pytest.mark.parametrize(("seeds", "learned"), [(2, False), (8, True)])
+def test_more_seeds_show_a_smaller_correlation(seeds: int, learned: bool) -> None:
+    """The interval of a mean shrinks with the number of its seeds."""
+    block, results = classified(0.8, 0.1, seeds=seeds)
+    (part,) = report(block, results=results).parts
+    correlation = mean_interval([0.1 + (0.06 if seed % 2 else -0.06) for seed in range(seeds)])
+    rows = [replace(row, others={ScoreName(block.split, "matthews"): correlation}) for row in part.rows]
+    assert (nothing_learned(rows, part.metric) is None) == learned
 
 
 def test_blocks_in_which_nothing_was_learned_come_first() -> None:

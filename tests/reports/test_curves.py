@@ -19,7 +19,7 @@ def test_curves_are_means_with_a_sigma_to_each_side() -> None:
     assert list(part.curves)[:3] == ["validation BLEU", "validation loss", "training loss"]
     curve = part.curves["validation loss"][0]
     values = [found[planned.spec.key].history[4]["valid loss"] for planned in block.runs[:4]]
-    cell = statistics.cell([value for value in values if value is not None])
+    cell = statistics.mean_interval([value for value in values if value is not None])
     assert curve.mean[4] == pytest.approx(cell.mean)
     assert curve.high[4] == pytest.approx(cell.mean + cell.std)
     assert (curve.epochs, curve.seeds) == (tuple(range(1, 13)), 4)

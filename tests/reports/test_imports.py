@@ -7,11 +7,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import embinit
 from embinit.reports.results_file import write_compact
+from tests.experiments.made import places
 from tests.reports import made
 
-#: The most modules of the project that `embinit report` may import for a file of results.
+ROOT = Path(embinit.__file__).parents[1]
+#: The most modules of the project that `embinit report` may import.
 LARGEST = 90
+_EXPERIMENT = """
+[sources.small]
+path = "small.txt"
+dim = 16
+[[block]]
+name = "known data"
+task = "multi30k"
+source = "small"
+model.heads = 2
+grid.recipe = ["xavier", "pretrained"]
+grid.seed = [1, 2]
+"""
 _CODE = """
 import contextlib, io, json, sys
 from embinit.cli import main
@@ -39,6 +54,21 @@ def test_a_report_on_results_imports_few_modules(tmp_path: Path) -> None:
     rooms = {".".join(name.split(".")[:2]) for name in modules}
     assert not rooms & {"embinit.sources", "embinit.corpora", "embinit.diagnosis", "embinit.prepared", "embinit.hosts"}
     assert "embinit.experiments.definition" not in modules
+
+
+def test_a_report_on_an_experiment_file_imports_few_modules(tmp_path: Path) -> None:
+    where, file = places(tmp_path), tmp_path / "made.toml"
+    file.write_text(_EXPERIMENT)
+    (tmp_path / "runs").mkdir()
+    page = tmp_path / "made.html"
+    modules = imported("report", str(file), "--runs", str(tmp_path / "runs"), "--vectors", str(where.vectors),
+                       "--work", str(tmp_path / "work"), "-o", str(page))  # fmt: skip
+    assert page.is_file()
+    assert "embinit.experiments.definition.reader" in modules
+    own = {name for name in modules if not (ROOT / name.replace(".", "/") / "__init__.py").is_file()}
+    assert len(own) < LARGEST, sorted(own)
+    readers = {"embinit.corpora.tasks", "embinit.sources.load", "embinit.prepared.prepare", "embinit.hosts"}
+    assert not readers & modules
 
 
 def test_a_writer_is_imported_only_for_its_format(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embinit.experiments.runs.length_buckets import Stretch
+from embinit.experiments.runs.length_buckets import LengthBucket
 from embinit.experiments.runs.result import Result
 from embinit.reports.analysis.lengths import length_effects, length_note, length_tables, scores_by_length
 from embinit.reports.model import Part, Summary
@@ -34,7 +34,9 @@ def stretched(result: Result) -> Result:
     recipe, score = result.spec.sides[0][1].recipe, result.scores["test"]["bleu"]
     wobble = made.noise(recipe, result.spec.seed)
     short, long = (score - loss + wobble * sign for loss, sign in zip(LOSSES[recipe], (1, -1), strict=True))
-    return replace(result, lengths={"test": {"bleu": [Stretch(0, 15, 700, short), Stretch(16, None, 300, long)]}})
+    return replace(
+        result, lengths={"test": {"bleu": {LengthBucket(0, 15, 700): short, LengthBucket(16, None, 300): long}}}
+    )
 
 
 def told(scored: bool = True) -> Summary:

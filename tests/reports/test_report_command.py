@@ -155,13 +155,13 @@ main()
     ("words", "said"),
     [
         (("small.toml", "--format", "htm"), "unknown format 'htm'; did you mean 'html'?"),
-        (("small.toml", "-o", "x.docx"), "cannot tell a format from x.docx"),
-        (("small.toml", "-o", "x.toml"), "cannot tell a format from x.toml; name it with --format: html, md, csv"),
-        (("small.toml", "--format", "md,csv", "-o", "x.md"), "x.md is one file, but 2 formats"),
-        (("small.toml", "--runs", "absent"), "--runs absent: there is no such folder"),
+        (("small.toml", "-o", "x.docx"), "x.docx does not tell a format"),
+        (("small.toml", "-o", "x.toml"), "x.toml does not tell a format; choose one with --format: html, md, csv"),
+        (("small.toml", "--format", "md,csv", "-o", "x.md"), "x.md is one file, but --format names 2 formats"),
+        (("small.toml", "--runs", "absent"), "--runs absent: no such folder"),
         (("small.toml", "--runs", "vectors.txt"), "--runs vectors.txt is a file, not a folder"),
-        (("absent.toml",), "cannot read absent.toml"),
-        (("absent.json",), "cannot read absent.json"),
+        (("absent.toml",), "no such file: absent.toml"),
+        (("absent.json",), "no such file: absent.json"),
     ],
 )
 def test_wrong_words_are_one_sentence(folder: Path, words: tuple[str, ...], said: str) -> None:

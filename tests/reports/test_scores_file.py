@@ -110,11 +110,19 @@ def test_other_separators_are_read(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("", ["no column 'start'"]),
+        ("", ["is empty"]),
         ("stat,seed,score\na,1,2\n", ["no column 'start'", "did you mean 'stat'?"]),
+        ("system,run,bleu\na,1,2\n", ["no column 'start'; it has system, run and bleu"]),
+        ("start;seed;score\na;1;2,5\nb;1;3,5\n", ["line 2: score", "write 2.5"]),
+        ("start,seed,score\na,1,\nb,1,3.5 %\n", ["line 3: score", "write 3.5"]),
         ("start,seed,score\n", ["no scores"]),
         ("start,seed\na,1\n", ["no column of scores"]),
+        ("start,seed,score\na,1,\nb,1,\n", ["no column of scores"]),
         ("start,seed,score\na,one,2\n", ["line 2", "'one'"]),
+        ("start,seed,score\na,1,1e200\nb,1,2\n", ["line 2: score", "1e200"]),
+        ("start,seed,score\na,1,2\nb,1,-1e308\n", ["line 3: score", "-1e308"]),
+        ("start;seed;score\na;1;1,5\nb;1;2,5\n", ["line 2: score", "write 1.5"]),
+        ("start,seed,score\n" + "".join(f"s{i},{i},1\n" for i in range(400)), ["400 starts and 400 seeds"]),
         ("start,seed,score\na,1,2\nb,1,bad\n", ["line 3: score", "'bad'"]),
         ("start;seed;score\na;1;2\nb;1;2,5\n", ["line 3: score", "write 2.5"]),
         ("start,seed,score\na,1,2\nb,1\n", ["line 3", "2 cells"]),
@@ -144,7 +152,7 @@ def test_the_command_writes_every_format_but_its_own_source(tmp_path: Path, monk
     assert "is an input" in str(over.exception)
     assert Path("scores.csv").read_bytes() == before
     kept = CliRunner().invoke(app, [*words, "--format", "results", "-o", "x.json"])
-    assert "takes an experiment's TOML" in str(kept.exception)
+    assert "an experiment's TOML" in str(kept.exception)
     Path("x.toml").write_text("")
     wrong = CliRunner().invoke(app, ["report", "x.toml", "--lower-is-better"])
-    assert "--lower-is-better is for a CSV" in str(wrong.exception)
+    assert "--lower-is-better needs a CSV" in str(wrong.exception)

@@ -62,6 +62,14 @@ def test_the_highest_that_is_no_baseline_is_chosen_and_judged_on_other_seeds() -
     assert summary.answer.verdicts == (JudgedChoices((one,), BOTH),)
 
 
+def test_a_start_with_an_unscored_run_is_not_chosen() -> None:
+    blocks, results = pair("Multi30k", levels(wide=39.0, gentle=38.0), levels(wide=39.0, gentle=38.0))
+    lost = next(run.spec for run in blocks[0].runs if run.axes[-1][1] == "wide" and run.axes[0][1] == "rotary")
+    results[lost.key] = made.result(lost, 0.0, diverged=True)
+    (choice,) = report((blocks, results)).choices
+    assert choice.label == "wide · sinusoidal positions"
+
+
 def test_holm_is_over_the_choices_alone() -> None:
     up = levels(wide=39.0)
     summary = report(pair("A", up, levels(wide=37.6)), pair("B", up, levels(wide=37.4), range(20, 30)))

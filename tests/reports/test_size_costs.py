@@ -1,4 +1,4 @@
-"""What size costs: changes from one end of a sweep to the other, paired by seed."""
+"""The cost of size: changes from one end of a sweep to the other, paired by seed."""
 
 from __future__ import annotations
 
@@ -111,4 +111,4 @@ def test_reports_show_it() -> None:
     summary = kinds()
     assert "against sinusoidal positions |" in experiment_page(summary)
     assert "against sinusoidal positions |" in markdown(summary)
-    assert "What size costs" in page(summary)
+    assert "The cost of size" in page(summary)

@@ -43,7 +43,7 @@ def at(scores: dict[str, list[float]], seeds: int) -> tuple[Block, dict[str, Res
 def test_a_cell_is_mean_sigma_and_interval_of_its_seeds() -> None:
     block, found = at({"xavier": [37.0, 37.5, 38.0], "pretrained": [34.0, 34.1, 34.2]}, 3)
     (part,) = report(block, results=found).parts
-    stated, expected = row(part, "xavier").statistic, statistics.cell([37.0, 37.5, 38.0])
+    stated, expected = row(part, "xavier").statistic, statistics.mean_interval([37.0, 37.5, 38.0])
     assert stated is not None
     assert (stated.mean, stated.std, stated.n) == (37.5, 0.5, 3)
     assert (stated.low, stated.high, stated.method) == (expected.low, expected.high, "t")
@@ -117,6 +117,24 @@ def test_a_diverged_run_is_left_out_said_and_its_row_is_never_best() -> None:
     assert part.notes[0] == "pretrained_xavier: 1 run of 5 diverged, 1 without a score."
     assert any(caveat.startswith("1 run has no score.") for caveat in summary.caveats)
     assert part.curves["validation BLEU"][1].mean[-1] is not None
+
+
+def test_a_run_without_a_score_counts_in_neither_epochs_nor_losses() -> None:
+    block = made.block(recipes=("xavier", "pretrained_xavier"))
+    results = made.results(block)
+    lost = next(planned.spec for planned in block.runs if planned.axes[0][1] == "pretrained_xavier")
+    results[lost.key] = made.result(lost, 0.0, diverged=True)
+    assert any(record["valid loss"] is not None for record in results[lost.key].history)
+    scored = [result for result in results.values() if result.spec.sides == lost.sides and result.best_epoch]
+    pretrained = row(report(block, results=results).parts[0], "pretrained_xavier")
+    assert pretrained.epoch == sum(result.best_epoch for result in scored) / len(scored)
+    assert set(pretrained.losses) == {str(result.spec.seed) for result in scored} == set(pretrained.scores)
+
+
+def test_a_start_without_rivals_in_its_setting_is_not_the_best() -> None:
+    (part,) = report(made.block(recipes=("xavier",))).parts
+    assert [start.best for start in part.rows] == [False]
+    assert any(start.best for start in report(made.block(recipes=("xavier", "pretrained"))).parts[0].rows)
 
 
 def test_equal_means_are_both_best() -> None:
@@ -318,7 +336,7 @@ def test_a_block_of_random_rows_alone_is_shown_where_its_data_is_not() -> None:
 
 def test_many_missing_blocks_are_one_caveat() -> None:
     blocks = [made.block(f"block {i}", missing=f"needs file {i}") for i in range(5)]
-    assert report(*blocks, results={}).caveats == ("5 of 5 blocks are not run; each says what it needs.",)
+    assert report(*blocks, results={}).caveats == ("5 of 5 blocks were not run; each block names its reason.",)
     assert report(*blocks[:2], results={}).caveats == (
         "block 0 not run: needs file 0.", "block 1 not run: needs file 1.",
     )  # fmt: skip

@@ -37,6 +37,16 @@ def test_a_sweep_over_a_number_is_drawn_against_it() -> None:
     assert (best.x, best.low, best.high) == (0.4, 0.4, 0.8)
 
 
+def test_a_sweep_of_losses_is_best_where_they_are_lowest() -> None:
+    block, results = made.sweep_of("ratio", {"0.1": 3.6, "9": 4.9, "0.4": 2.0, "0.8": 2.0})
+    losses = {
+        key: replace(result, scores={"test": {"valid loss": result.scores["test"]["bleu"]}})
+        for key, result in results.items()
+    }
+    best = optima(report(replace(block, score="valid loss"), losses).parts[0])[0]
+    assert (best.low, best.high) == (0.4, 0.8)
+
+
 def test_a_sweep_over_recipes_takes_the_number_that_they_give() -> None:
     names = {
         f"{start} | scale ratio={ratio}": 30.0 + i
@@ -100,7 +110,7 @@ def test_a_sweep_over_tasks_is_drawn_against_their_rows_and_says_what_has_none()
     (part,) = report(Block("sizes", tuple(runs), "bleu", "test", sweep="task"), found).parts
     assert part.sweep is not None
     assert [point.x for line in part.sweep.lines.values() for point in line] == [1000, 3000]
-    assert part.notes == ("Not in the chart, because there is no number to draw them at: all.",)
+    assert part.notes == ("Not in the chart, because they have no number for the axis: all.",)
 
 
 def test_a_sweep_over_words_is_a_table_alone() -> None:

@@ -118,11 +118,24 @@ def test_fields_pair_slow_rows_with_every_comparator_by_seed() -> None:
 
 
 def test_power_is_five_percent_in_two_tails_without_an_effect_and_grows_with_it() -> None:
-    design = power.Design("made", 0.5, 0.3, (), (power.DataSet("a", 2, 10, 1.0, ""), power.DataSet("b", 1, 5, 1.0, "")))
+    design = power.Design(
+        "made", 0.5, 0.3, (), (power.DataSet("a", "a", 2, 10, 1.0, ""), power.DataSet("b", "b", 1, 5, 1.0, ""))
+    )
     assert 0.015 < power.power(design, 0.0) < 0.035
     assert power.power(design, 0.5) < power.power(design, 1.0) < power.power(design, 2.0)
     assert power.power(design, 0.0, -0.3) == pytest.approx(power.power(design, 0.3), abs=0.03)
     assert all(one.sets for one in power.designs())
+
+
+def test_both_criteria_hold_no_more_often_than_the_harder_one() -> None:
+    design = power.together(power.designs())
+    assert len(design.sets) == sum(len(one.sets) for one in power.designs())
+    alone, other = power.power(design, 0.3), power.power(design, 0.0, -design.margin)
+    both = power.power_of_both(design, 0.3, 0.0)
+    # More often than if the criteria were independent, because the differences share the runs of the rule.
+    assert alone * other + 0.02 < both < min(alone, other) + 0.02
+    assert power.power_of_both(design, 9.0, 9.0) == 1.0
+    assert power.power_of_both(design, 9.0, 0.0) == pytest.approx(other, abs=0.03)
 
 
 def test_the_page_needs_the_experiment(tmp_path: Path) -> None:

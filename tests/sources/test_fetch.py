@@ -220,7 +220,13 @@ def test_two_downloads_at_once_are_one(served, tmp_path):
     assert names(tmp_path) == {"v.txt", "v.txt.json"}
 
 
-@pytest.mark.parametrize("note", ["{", "[]", "{}", '"x"', '{"size": 3}'])
+NOTE = '{"sha256": "x", "checked": "published", "size": 3}'
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["{", "[]", "{}", '"x"', '{"size": 3}', NOTE.replace("published", "never"), NOTE.replace("3", '"3"'), "[" * 9999],
+)
 def test_a_damaged_note_is_an_error(note, served, tmp_path):
     (tmp_path / "v.txt.json").write_text(note)
     with refused("v.txt.json is damaged"):

@@ -5,6 +5,7 @@ import pytest
 
 from embinit.errors import EmbinitError
 from embinit.sources.load import load
+from embinit.sources.row_collector import decode_tokens
 
 EXPECTED = {"a": [1.5, 2.5, 3.5], "b": [-1.0, 0.0, 4.0], "c": [7.0, 8.0, 9.0]}
 
@@ -23,6 +24,7 @@ SPELLINGS = {
     "no newline at the end": b"a 1.5 2.5 3.5\nb -1 0 4\nc 7 8 9",
     "trailing tabs": b"a 1.5 2.5 3.5\t\nb -1 0 4\t\nc 7 8 9\t\n",
     "blank lines": b"a 1.5 2.5 3.5\n\nb -1 0 4\n  \nc 7 8 9\n\n",
+    "form feeds between lines": b"a 1.5 2.5 3.5\n\x0c\nb -1 0 4\n\x0b \x0c\nc 7 8 9\n",
 }
 
 
@@ -173,3 +175,9 @@ def test_the_first_of_equal_tokens_wins_however_it_is_spaced(tmp_path):
     embeddings = load(tmp_path / "v.txt")
     assert list(embeddings.tokens) == ["a", "x", ". .", "b"]
     assert embeddings.vectors[1].tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("tokens", [[], [b"a"], [b"a", b"", b"\xc3\xa4"], [b"a\nb", b"c"], [b"\n"], [b"\xff", b"a"]])
+def test_tokens_are_decoded_as_one_by_one(tokens: list[bytes]) -> None:
+    texts = [token.decode("utf-8", "surrogateescape") for token in tokens]
+    assert decode_tokens(tokens) == (texts, tokens.count(b"\xff"))

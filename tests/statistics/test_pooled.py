@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from embinit.errors import EmbinitError
-from embinit.statistics import cell, pooled
+from embinit.statistics import mean_interval, pooled
 
 
 def test_one_group_has_students_interval() -> None:
     (found,) = pooled([[1.0, 2.0, 4.0]])
-    alone = cell([1.0, 2.0, 4.0])
+    alone = mean_interval([1.0, 2.0, 4.0])
     assert (found.mean, found.low, found.high) == pytest.approx((alone.mean, alone.low, alone.high))
 
 

@@ -94,15 +94,15 @@ def test_the_note_for_a_difference_that_was_seen() -> None:
 
 
 def test_notes_without_spread_promise_nothing() -> None:
-    assert power_note(compare({0: 2.0}, {0: 1.0})).startswith("one seed shows no spread")
+    assert power_note(compare({0: 2.0}, {0: 1.0})).startswith("one seed has no spread")
     assert power_note(compare({0: 2.0, 1: 3.0}, {0: 1.0, 1: 2.0})).startswith("all 2 seeds differ by the same amount")
 
 
 def test_the_note_on_the_floor() -> None:
     assert floor_note(comparison(4, 5, 0.1)) == (
-        "with 4 seeds the permutation test's p is 0.125 at the least: it cannot show significance"
+        "with 4 seeds the permutation test's p is at least 0.125, so it cannot show significance"
     )
-    assert floor_note(compare({0: 2.0}, {0: 1.0})).startswith("with 1 seed the permutation test's p is 1 at the least")
+    assert floor_note(compare({0: 2.0}, {0: 1.0})).startswith("with 1 seed the permutation test's p is at least 1")
     assert floor_note(comparison(6, 5, 0.1)) == ""
     assert floor_note(comparison(6, 5, 0.1), alpha=0.01) != ""
 
@@ -110,7 +110,7 @@ def test_the_note_on_the_floor() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: detectable(1, 1), "1 seeds; two at least"),
+        (lambda: detectable(1, 1), "1 seeds; at least two"),
         (lambda: detectable(math.nan, 3), "σ nan"),
         (lambda: detectable(1, 3, alpha=0), "alpha 0"),
         (lambda: seeds_needed(1, 0), "difference 0"),

@@ -111,7 +111,9 @@ def test_a_sentencepiece_model_of_any_name_in_a_folder(trained, tmp_path):
 # ---------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(("spec", "close"), [("whitespaces", "whitespace"), ("spacy-en", "spacy:en")])
+@pytest.mark.parametrize(
+    ("spec", "close"), [("whitespaces", "whitespace"), ("spacy-de", "spacy:de"), ("spacey", "spacy:en")]
+)
 def test_an_unknown_tokenizer_gives_a_close_name(spec, close):
     with refused(f"unknown tokenizer '{spec}'; did you mean '{close}'?"):
         tokenizer(spec)

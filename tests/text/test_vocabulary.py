@@ -50,6 +50,8 @@ def test_other_specials():
 def test_text_without_frequent_tokens_is_an_error():
     with refused("corpus", 9):
         from_text(LINES, words, min_count=9, origin="corpus")
+    with pytest.raises(ValueError, match=r"^empty.txt has no token$"):
+        from_text([], words, origin="empty.txt")
 
 
 # ---------------------------------------------------------------- lists and files

@@ -68,7 +68,7 @@ def main() -> None:
     """Run the command line; a wrong input is one sentence and exit code 2, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
-            stream.reconfigure(errors="replace")  # a σ in a locale that has none becomes a ?
+            stream.reconfigure(errors="replace")  # prints ? for a σ that the locale lacks
     try:
         _run()
     except EmbinitError as error:
@@ -86,11 +86,11 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Run the command and hand on all that it printed; a pipe that nobody reads any more is a BrokenPipeError again."""
+    """Run the command and flush its output; raise BrokenPipeError if the reader of the pipe is gone."""
     try:
         app()
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # typer and rich have made exit code 1 of it
+        if isinstance(ended.__context__, BrokenPipeError):  # typer and rich turn it into exit code 1
             raise ended.__context__ from None
         print(end="", flush=True)
         raise

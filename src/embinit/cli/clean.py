@@ -1,4 +1,4 @@
-"""`embinit clean`: remove files that nobody needs any more, after asking."""
+"""`embinit clean`: remove files that are no longer needed, after asking."""
 
 from __future__ import annotations
 
@@ -27,33 +27,34 @@ def command(
 ) -> None:
     """Remove stale runs, records of failures, and checkpoints that no process uses.
 
-    Stale runs are finished runs that one of the files planned once and does not plan any more. Runs of other experiments in
-    the same folder stay, unless `--others` is given. Everything is listed before it is removed.
+    Stale runs are finished runs that one of the files once planned and no longer plans. Runs of other experiments in the
+    same folder stay, unless `--others` is given. Everything is listed before it is removed.
 
-    embinit clean experiments/demo.toml --runs runs
+    embinit clean my.toml --runs runs
     """
     from embinit.cli.console import console, print_json
     from embinit.experiments.clean import removable, remove
     from embinit.experiments.runs.registry import experiments_of_runs
+    from embinit.format import plural
 
     plans = planning.looked_up_plans(files, planning.places_of(runs, work, data, vectors))
-    found = removable(plans, runs, others)
+    unneeded = removable(plans, runs, others)
     names = experiments_of_runs(runs)
-    count = sum(len(paths) for paths in found.values())
+    count = sum(len(paths) for paths in unneeded.values())
     screen = console()
     if not json:
-        for kind, paths in found.items():
+        for kind, paths in unneeded.items():
             for path in paths:
                 owner = f" ({', '.join(names[path.name])})" if path.name in names else ""
                 screen.print(f"{kind}: {path}{owner}", markup=False, soft_wrap=True)
         if not count:
             screen.print("nothing to remove")
-    if count and not yes and not typer.confirm(f"Remove these {count}?", err=json):
+    if count and not yes and not typer.confirm(f"Remove {plural(count, 'entry', 'entries')}?", err=json):
         raise typer.Exit(1)
-    for paths in found.values():
+    for paths in unneeded.values():
         for path in paths:
             remove(path)
     if json:
-        print_json({kind: [path.name for path in paths] for kind, paths in found.items()})
+        print_json({kind: [path.name for path in paths] for kind, paths in unneeded.items()})
     elif count:
         screen.print(f"removed {count}")

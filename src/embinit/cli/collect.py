@@ -1,4 +1,4 @@
-"""`embinit collect`: finished runs from elsewhere into the folder of runs."""
+"""`embinit collect`: add finished runs from elsewhere to the folder of runs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def command(
         list[Path],
         typer.Argument(
             metavar="FROM",
-            help="Folders with finished runs (what `embinit execute --out` wrote), .tar.gz archives of them, or files "
-            "that `embinit report --format results` wrote.",
+            help="Folders with finished runs (from `embinit execute --out`), .tar.gz archives of them, or results files "
+            "(from `embinit report --format results`).",
             show_default=False,
         ),
     ],
     runs: planning.Runs = planning.RUNS,
     json: shared.Json = False,
 ) -> None:
-    """Take finished runs in that were made elsewhere; each is checked to be what its name says.
+    """Add finished runs from other machines to the folder of runs. The content of each run is checked against its name.
 
-    What is there already stays as it is. Nothing else of an archive is written than runs. A file of results gives scores,
-    histories in four digits and no sentences: enough to report on its runs, which are then not made again.
+    Runs that exist already stay unchanged. Only runs are unpacked from an archive. A results file has the scores, and the
+    histories in four digits, but no sentences. That is enough to report on its runs, and they are not trained again.
 
     embinit collect plan/runs other.tar.gz --runs runs
 
-    embinit collect results/*.results.json
+    embinit collect demo.results.json
     """
     from embinit.cli.console import console, print_json, working
     from embinit.experiments.runs.collect import collect, take
@@ -41,21 +41,21 @@ def command(
     from embinit.reports.results_reader import read_compact
 
     small = [source for source in sources if source.suffix == ".json"]
-    found = []
+    collected = []
     if small:
         with working("reading results"):
             files = [read_compact(source) for source in small]
             for message in (message for file in files for message in file.damaged):
                 console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
-            found.append(take((result for file in files for result in file.results.values()), runs))
+            collected.append(take((result for file in files for result in file.results.values()), runs))
     for source in sources:
         if source not in small:
             with working(f"collecting {source}"):
-                found.append(collect(source, runs))
-    taken = [key for one in found for key in one.taken]
-    already, failed = sum(one.already for one in found), sum(one.failed for one in found)
+                collected.append(collect(source, runs))
+    taken = [key for source in collected for key in source.taken]
+    already, failed = sum(source.already for source in collected), sum(source.failed for source in collected)
     if json:
         print_json({"taken": taken, "already": already, "failed": failed})
         return
-    text = f"{plural(len(taken), 'run')} taken in, {already:,} were there"
+    text = f"{plural(len(taken), 'run')} added, {already:,} existed already"
     console().print(f"{text}{f', {failed:,} had failed' if failed else ''}: {runs}", markup=False, soft_wrap=True)

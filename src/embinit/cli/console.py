@@ -1,4 +1,4 @@
-"""What a person sees in a terminal."""
+"""Output in a terminal: consoles, tables, facts and progress bars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECONDS_BETWEEN_LINES = 10
 
 
 def console(*, err: bool = False) -> Console:
-    """Return a console on stdout, or on stderr for what is not the answer."""
+    """Return a console on stdout for answers, or on stderr for everything else."""
     from embinit.cli.terminal import Terminal
 
     return Terminal(stderr=err, highlight=False, emoji=False, soft_wrap=False)
@@ -30,7 +30,7 @@ def console(*, err: bool = False) -> Console:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a sign of life on stderr while something runs; silent where nobody watches."""
+    """Show a spinner on stderr during some work; nothing if stderr is no terminal."""
     screen = console(err=True)
     if not screen.is_terminal:
         yield
@@ -60,23 +60,23 @@ def table(*headers: str, right_from: int = 1) -> Table:
     """Return a plain table whose columns from `right_from` on hold numbers."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    columns = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, header in enumerate(headers):
         numeric = place >= right_from
-        made.add_column(header, justify="right" if numeric else "left", header_style="dim", no_wrap=numeric)
-    return made
+        columns.add_column(header, justify="right" if numeric else "left", header_style="dim", no_wrap=numeric)
+    return columns
 
 
 def hanging(lines: Iterable[tuple[str, str]]) -> Table:
     """Return lines of a label and a text that wraps beside it; both are rich markup."""
     from rich.table import Table
 
-    made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(no_wrap=True)
-    made.add_column()
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
     for label, text in lines:
-        made.add_row(label, text)
-    return made
+        grid.add_row(label, text)
+    return grid
 
 
 def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
@@ -87,7 +87,7 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
 
 
 def print_warnings(screen: Console, warnings: Iterable[str]) -> None:
-    """Print messages that a person should read before anything else."""
+    """Print messages that the user should read first."""
     from rich.markup import escape
 
     for warning in warnings:
@@ -136,7 +136,7 @@ def coverage_text(types: float, tokens: float | None) -> str:
 
 
 def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
-    """Return what was counted during reading besides the rows, and messages about the first rejected rows."""
+    """Return the counts of rejected rows and the other counts of reading, and messages about the first rejected rows."""
     notes = []
     for name, count in counts.items():
         label, _, reason = name.partition(": ")
@@ -148,7 +148,7 @@ def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str
 
 
 class Bar:
-    """A progress bar on stderr; a plain line every ten seconds where nobody watches."""
+    """A progress bar on stderr; a plain line every ten seconds if stderr is no terminal."""
 
     def __init__(self, name: str, unit: str) -> None:
         from rich import progress
@@ -179,9 +179,9 @@ class Bar:
         self._progress.stop()
 
     def update(self, what: str, done: int, total: int | None) -> None:
-        """Show how far the work is."""
+        """Show the progress."""
         self._progress.update(self._task, description=f"{self._name}: {what}", completed=done, total=total)
         if not self._screen.is_terminal and time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            far = f"{done:,} {self._unit}" if not total else f"{100 * done / total:.0f} % of {total:,} {self._unit}"
-            self._screen.print(f"{self._name}: {what}, {far}", markup=False)
+            amount = f"{done:,} {self._unit}" if not total else f"{100 * done / total:.0f} % of {total:,} {self._unit}"
+            self._screen.print(f"{self._name}: {what}, {amount}", markup=False)

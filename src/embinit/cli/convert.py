@@ -40,17 +40,17 @@ def command(
     from embinit.experiments.conversion import convert
 
     with working(f"writing {out}"):
-        made = convert(run, out)
+        converted = convert(run, out)
     if json:
-        print_json({**vars(made), "path": str(made.path)})
+        print_json({**vars(converted), "path": str(converted.path)})
         return
     screen = console()
-    screen.print(f"{made.model}, {made.parameters:,} parameters, {made.tokens:,} tokens", markup=False)
-    if not made.tokenizer:
+    screen.print(f"{converted.model}, {converted.parameters:,} parameters, {converted.tokens:,} tokens", markup=False)
+    if not converted.tokenizer:
         text = "no tokenizer: vocabulary.json lists the tokens in the order of their ids"
         screen.print(text, markup=False, soft_wrap=True)
     screen.print(
-        f"saved, loaded again, logits differ by at most {made.difference:.1g}: {made.path}",
+        f"saved, loaded again, logits differ by at most {converted.difference:.1g}: {converted.path}",
         markup=False,
         soft_wrap=True,
     )

@@ -1,4 +1,4 @@
-"""`embinit run --dry-run`: what would run, what is done, and the estimated cost."""
+"""`embinit run --dry-run`: the planned runs, the finished ones, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -10,36 +10,33 @@ if TYPE_CHECKING:
 
 
 def print_dry_run(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
-    """Print the runs, those that are done, and the estimated cost."""
+    """Print the planned runs, the number of finished ones, and the estimated cost of the others."""
     from embinit.cli.console import console, print_json
     from embinit.cli.listing import lines_table, not_run
-    from embinit.cli.progress import clock
     from embinit.experiments.execution.cost import likely_device
     from embinit.experiments.plan import specs_of
     from embinit.experiments.status import estimate_resolved, lines_of, state_of
-    from embinit.format import plural
+    from embinit.format import duration, plural
 
     state = state_of(runs)
     lines = [line for experiment in resolved.experiments for line in lines_of(experiment, runs, state)]
     specs = specs_of(resolved)
     chosen = likely_device(device)
-    guess = estimate_resolved(resolved, runs, members, chosen)
+    cost = estimate_resolved(resolved, runs, members, chosen)
     if json:
         content = [{**vars(line), "axes": dict(line.axes)} for line in lines]
-        print_json({"lines": content, "runs": len(specs), "estimate": {"device": chosen, **vars(guess)}})
+        print_json({"lines": content, "runs": len(specs), "estimate": {"device": chosen, **vars(cost)}})
         return
     screen = console()
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(
-        f"{plural(len(specs), 'run')}, {len(specs) - guess.runs:,} done, {guess.runs:,} to be made", markup=False
-    )
-    if guess.runs:
-        room = f"{guess.memory / 1e9:.1f} GB"
+    screen.print(f"{plural(len(specs), 'run')}, {len(specs) - cost.runs:,} done, {cost.runs:,} to train", markup=False)
+    if cost.runs:
+        room = f"{cost.memory / 1e9:.1f} GB"
         screen.print(
-            f"estimated on {chosen}: {clock(guess.seconds)} in {plural(guess.groups, 'group')}, up to {room}"
-            f"{'' if guess.prepared else ' (estimate, not prepared)'}",
+            f"estimated on {chosen}: {duration(cost.seconds)} in {plural(cost.groups, 'group')}, up to {room}"
+            f"{'' if cost.prepared else ' (estimate, not prepared)'}",
             markup=False,
         )
     for note in data_notes(resolved):
@@ -47,7 +44,7 @@ def print_dry_run(resolved: Resolved, runs: Path, device: str, members: int | No
 
 
 def data_notes(resolved: Resolved) -> list[str]:
-    """Return notes about the data: rows that were held out or left out, cut sentences, sizes that are not official."""
+    """Return notes about the data: held-out or rejected rows, cut sentences, and unofficial sizes."""
     notes: dict[str, None] = {}
     for experiment in resolved.experiments:
         for block in experiment.blocks:

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from embinit.experiments.execution.observer import ExecutionSummary, Watch
 
+#: The kinds of device that torch trains on; a number may follow, as in cuda:1.
+_DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")
+
 
 def check_engine(engine: str, address: str | None, workers: int | None, device: str) -> None:
-    """Raise before anything is prepared if the engine is unknown, is not installed or does not answer."""
+    """Raise EmbinitError if the engine or the device is unknown, or the engine does not answer."""
     from embinit.errors import EmbinitError, closest
 
+    if device.partition(":")[0] not in _DEVICES:
+        raise EmbinitError(f"unknown device {device!r}{closest(device, _DEVICES)}")
     if engine not in ("local", "ray"):
         raise EmbinitError(f"unknown engine {engine!r}{closest(engine, ('local', 'ray'))}")
     if engine == "local":
@@ -21,7 +26,7 @@ def check_engine(engine: str, address: str | None, workers: int | None, device: 
         return
     if address is not None and workers is not None:
         raise EmbinitError(
-            "`--workers` sets the processes of this machine; set those of a cluster's nodes with `ray start --num-cpus`"
+            "`--workers` sets the processes of this machine; for the nodes of a cluster, use `ray start --num-cpus`"
         )
     from embinit.experiments.execution.ray.cluster import check
 
@@ -45,9 +50,9 @@ def run_on_ray(
     from embinit.experiments.execution.ray.engine import execute_on_ray
 
     with Progress() as progress:
-        text = "stopping: finished runs are kept, runs in training are given up"
+        text = "stopping: finished runs are kept, runs in training are discarded"
         watch = progress if curves is None else Watches([progress, curves])
-        with Interruption(lambda _: progress.said(text)) as stopping:
+        with Interruption(lambda _: progress.message(text)) as stopping:
             return execute_on_ray(
                 jobs, runs, address=address, device=device, members=members, workers=workers, watch=watch,
                 stopping=stopping, keep_weights=keep_weights,

@@ -1,4 +1,4 @@
-"""`embinit execute`: planned jobs into finished runs."""
+"""`embinit execute`: train the jobs of a plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ def command(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Where finished runs go, a folder each.", show_default=False),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="The folder of finished runs; each run gets a folder in it.",
+            show_default=False,
+        ),
     ],
     device: planning.Device = "auto",
     members: planning.Members = None,
@@ -33,10 +39,10 @@ def command(
     keep_weights: planning.KeepWeights = False,
     json: shared.Json = False,
 ) -> None:
-    """Make the runs of a planned folder; what is there already is skipped, what was stopped goes on.
+    """Train the runs of a planned folder. Finished runs are skipped, and stopped ones continue.
 
-    Needs torch, numpy, safetensors and sacrebleu; `python -m embinit.experiments.execute JOBS --out DIR` does the same
-    where typer and rich are not installed.
+    This command needs torch, numpy, safetensors and sacrebleu. On a machine without typer and rich, run `python -m
+    embinit.experiments.execute JOBS --out DIR` instead.
 
     embinit execute plan/jobs.json --out plan/runs
     """
@@ -50,25 +56,25 @@ def executed(
     device: str,
     members: int | None,
     workers: int | None,
-    also: Watch | None = None,
+    observer: Watch | None = None,
     keep_weights: bool = False,
 ) -> ExecutionSummary:
-    """Execute the jobs with a progress display; Ctrl-C stops after the step. `also` is a further observer."""
+    """Execute the jobs with a progress display and perhaps another observer; Ctrl-C stops after the step."""
     from embinit.cli.progress import Progress
     from embinit.experiments.execution.engine import execute
     from embinit.experiments.execution.interruption import Interruption
     from embinit.experiments.execution.observer import Watches
 
-    with Progress() as progress, Interruption(progress.said) as stopping:
-        watch = progress if also is None else Watches([progress, also])
+    with Progress() as progress, Interruption(progress.message) as stopping:
+        watch = progress if observer is None else Watches([progress, observer])
         return execute(
             jobs, out, device=device, members=members, workers=workers, watch=watch, stopping=stopping,
             keep_weights=keep_weights,
         )  # fmt: skip
 
 
-def report(summary: ExecutionSummary, out: Path, json: bool, again: str) -> None:
-    """Print what became of the jobs, and leave with the code that says so: 0, 1 for failures, 130 for stopped."""
+def report(summary: ExecutionSummary, out: Path, json: bool, command: str) -> None:
+    """Print the outcome of the jobs and exit: with code 1 if runs failed, and with 130 if training was stopped."""
     from embinit.cli.console import console, print_json
     from embinit.format import plural
 
@@ -84,15 +90,15 @@ def report(summary: ExecutionSummary, out: Path, json: bool, again: str) -> None
         )
     else:
         screen = console()
-        parts = [f"{plural(len(summary.written), 'run')} done now", f"{summary.already:,} were there"]
+        parts = [f"{plural(len(summary.written), 'run')} finished", f"{summary.already:,} finished before"]
         parts += [f"{len(summary.elsewhere):,} left to another process"] if summary.elsewhere else []
         parts += [f"{len(summary.failed):,} failed"] if summary.failed else []
         screen.print(f"{', '.join(parts)}: {out}", markup=False, soft_wrap=True)
         for reason in dict.fromkeys(summary.failed.values()):
-            count = sum(one == reason for one in summary.failed.values())
+            count = list(summary.failed.values()).count(reason)
             screen.print(f"failed, {plural(count, 'run')}: {reason}", markup=False, soft_wrap=True)
         if summary.stopped:
-            screen.print(f"stopped; to go on: {again}", markup=False, soft_wrap=True)
+            screen.print(f"stopped; to continue: {command}", markup=False, soft_wrap=True)
     if summary.stopped:
         raise typer.Exit(130)
     if summary.failed:

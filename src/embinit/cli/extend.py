@@ -83,7 +83,7 @@ def command(
             "--match",
             metavar="NAME",
             rich_help_panel=_DISTILL,
-            help="What the model is to make as before: states (the last hidden states, and the next-token distributions of "
+            help="The outputs that must stay as before: states (the last hidden states, and the next-token distributions of "
             "causal models), or a pooled vector: mean, cls or last. By default the pooled vector if the folder is of "
             "sentence-transformers, and states otherwise.",
             show_default=False,
@@ -131,9 +131,10 @@ def command(
 
     if (tokens is None) == (tokenizer is None):
         raise EmbinitError("give --tokens FILE or --tokenizer FOLDER, and not both")
+    checkpoint = checkpoint_beside(out)
+    shared.keep_inputs((checkpoint,), tokens, *(text or []), vectors)
     words, named = (None, None) if tokens is None else read_words(tokens)
     new_tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
-    checkpoint = checkpoint_beside(out)
     settings = Distillation(
         match=folder_match(model) if match is None else checked_match(match), contexts=contexts, epochs=epochs,
         checkpoint=checkpoint,

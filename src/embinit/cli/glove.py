@@ -132,7 +132,7 @@ def command(
     from embinit.glove.training import train
     from embinit.text.tokenizers import tokenizer as tokenizer_of
 
-    keep_inputs(out, *text)
+    keep_inputs((out, beside(out)), *text, tokenizer)
     check_writable(out)
     started = time.monotonic()
     try:
@@ -164,6 +164,7 @@ def command(
                 "left out": trained.left_out,
                 "losses": trained.losses,
                 "resumed updates": trained.resumed,
+                "damaged checkpoint": trained.damaged,
                 "threads": trained.threads,
                 "seed": seed,
                 "seconds": seconds,
@@ -191,9 +192,11 @@ def _report(trained: TrainedVectors, neighbours: dict[str, list[str]], min_count
         rare = plural(trained.rare, "word")
         screen.print(f"removed: {rare} with fewer than {min_count} occurrences", markup=False)
     if trained.left_out:
-        shown = ", ".join(map(repr, trained.left_out[:5]))
+        examples = ", ".join(map(repr, trained.left_out[:5]))
         left_out = plural(len(trained.left_out), "token")
-        screen.print(f"left out: {left_out} that a line of text cannot hold ({shown})", markup=False)
+        screen.print(f"left out: {left_out} that a line of text cannot hold ({examples})", markup=False)
+    if trained.damaged:
+        screen.print("the checkpoint of a stopped run was damaged, so training began again", markup=False)
     if trained.resumed:
         screen.print(f"continued a stopped run at epoch {trained.resumed // trained.pairs + 1}", markup=False)
     screen.print(f"loss by epoch: {' '.join(f'{loss:.4f}' for loss in trained.losses)}", markup=False)

@@ -1,4 +1,4 @@
-"""The commands, and what `--help` shows of them: panels by task, placeholders for values of options, none for flags."""
+"""The commands and their help: panels by task, and placeholders for the values of options but not for flags."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _command(name: str) -> Any:
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command as one that says so when Ctrl-C ends it; typer ends it without a word."""
+    """Return the command with a message when Ctrl-C ends it; typer prints none."""
 
     @wraps(command)
     def stoppable(*arguments: Any, **options: Any) -> None:
@@ -102,11 +102,11 @@ def panel(command: str) -> str:
 
 
 def _with_placeholders(parameters: Iterable[Any]) -> list[Any]:
-    """Return the parameters; one without a placeholder gets one, where typer would print `<bool>` or `<int range>`."""
+    """Return the parameters with a placeholder each, so that typer does not print `<bool>` or `<int range>`."""
     named = list(parameters)
     for parameter in named:
         if parameter.param_type_name == "argument":
-            vars(parameter)["display_type_rich"] = lambda ctx: None  # its name stands there already
+            vars(parameter)["display_type_rich"] = lambda ctx: None  # the placeholder is there already
         elif parameter.is_flag:
             parameter.metavar = ""
         elif parameter.metavar is None:

@@ -1,4 +1,4 @@
-"""Options of the commands on experiments, and functions that turn files into resolved runs."""
+"""Options of the commands on experiments, and functions that read the files of experiments and look up their runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACES = "Places"
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Experiments, a TOML file each.", show_default=False),
+    typer.Argument(metavar="FILE", help="Experiment files (TOML).", show_default=False),
 ]
 
 
@@ -35,7 +35,7 @@ def _folder_there(context: typer.Context, parameter: typer.CallbackParam, value:
     """Return the folder of runs; a folder that the user named must exist."""
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name != "DEFAULT" and not value.exists():
-        raise EmbinitError(f"--runs {value}: there is no such folder")
+        raise EmbinitError(f"--runs {value}: no such folder")
     return _folder(value)
 
 
@@ -51,7 +51,7 @@ Work = Annotated[
         "--work",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of prepared data and aligned rows; by default .work in the folder of runs.",
+        help="The folder of prepared data and aligned rows. By default .work in the folder of runs.",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ Data = Annotated[
         "--data",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of data sets, each in a folder of its name; by default EMBINIT_DATA.",
+        help="The folder of data sets, each in a folder of its name. By default $EMBINIT_DATA.",
         show_default=False,
     ),
 ]
@@ -71,14 +71,16 @@ Vectors = Annotated[
         "--vectors",
         metavar="DIR",
         rich_help_panel=_PLACES,
-        help="The folder of vectors and tokenizers; by default EMBINIT_VECTORS.",
+        help="The folder of vectors and tokenizers. By default $EMBINIT_VECTORS.",
         show_default=False,
     ),
 ]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1 ...")]
+Device = Annotated[
+    str, typer.Option("--device", metavar="NAME", help="auto (a GPU if there is one), cpu, cuda, cuda:1 ...")
+]
 Members = Annotated[
     int | None,
-    typer.Option("--members", min=1, metavar="N", help="Train at most N runs side by side; by default as many as fit."),
+    typer.Option("--members", min=1, metavar="N", help="Train at most N runs side by side. By default as many as fit."),
 ]
 Workers = Annotated[
     int | None,
@@ -86,7 +88,7 @@ Workers = Annotated[
         "--workers",
         min=1,
         metavar="N",
-        help="The number of processes; by default one for each core, or one with a GPU.",
+        help="The number of processes. By default one for each core, or two with a GPU if the memory has room.",
         show_default=False,
     ),
 ]
@@ -104,8 +106,17 @@ def places_of(runs: Path, work: Path | None, data: Path | None, vectors: Path | 
 
     for name, folder in (("data", data), ("vectors", vectors)):
         if folder is not None and not folder.is_dir():
-            raise EmbinitError(f"--{name} {folder}: there is no such folder")
+            raise EmbinitError(f"--{name} {folder}: no such folder")
     return places(data, vectors, work if work is not None else runs / ".work")
+
+
+def check_there(files: list[Path]) -> None:
+    """Raise EmbinitError if a file does not exist; the message names the closest file beside it."""
+    for file in files:
+        if not file.exists():
+            from embinit.experiments.inputs.lookup import nearest
+
+            raise EmbinitError(f"no such file: {file}{nearest([file])}")
 
 
 def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]:
@@ -117,11 +128,8 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
 
     from embinit.errors import closest
     from embinit.experiments.definition.reader import read_draft
-    from embinit.experiments.inputs.lookup import nearest
 
-    for file in files:
-        if not file.exists():
-            raise EmbinitError(f"cannot read {file}: there is no such file{nearest([file])}")
+    check_there(files)
     drafts = [read_draft(file) for file in files]
     if not blocks:
         return drafts
@@ -130,7 +138,7 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
         if not any(text in name for name in names):
             raise EmbinitError(f"no block has {text!r} in its name{closest(text, names)}")
     return [
-        replace(draft, blocks=tuple(one for one in draft.blocks if any(text in one.name for text in blocks)))
+        replace(draft, blocks=tuple(block for block in draft.blocks if any(text in block.name for text in blocks)))
         if draft.kind == "training"
         else draft
         for draft in drafts
@@ -146,7 +154,7 @@ def resolved_of(drafts: list[Draft], where: Places) -> Resolved:
         with Bar("preparing", "done") as bar:
             return resolve(drafts, where, bar.update)
     except KeyboardInterrupt:
-        console(err=True).print("stopped; the same command goes on with what is prepared", markup=False)
+        console(err=True).print("stopped; the same command continues with the prepared files", markup=False)
         raise typer.Exit(130) from None
 
 
@@ -166,8 +174,8 @@ def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
     return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))
 
 
-def experiment_of(file: Path, where: Places) -> Experiment:
-    """Return the experiment of a file for its report.
+def experiment_of(draft: Draft, where: Places) -> Experiment:
+    """Return the experiment of a draft for its report.
 
     It is known from the file alone, except for tasks on the user's own files: their content identifies runs, so that the
     files are looked up if they are here.
@@ -176,7 +184,6 @@ def experiment_of(file: Path, where: Places) -> Experiment:
 
     from embinit.experiments.inputs.outline import outline
 
-    (draft,) = drafts_of([file])
     if draft.kind == "training" and any(task.name == "files" for task in draft.tasks.values()):
         from embinit.experiments.inputs.resolve import resolve
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embinit.cli import options as shared
+from embinit.errors import EmbinitError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,6 +90,9 @@ def command(
     from embinit.types import task_kind
 
     if new_tokens is not None:
+        for name, given in {"plot": plot, "html": html, "missing": missing, "questions": questions}.items():
+            if given is not None:
+                raise EmbinitError(f"--{name} does not go with --new-tokens, which only prints a comparison")
         from embinit.extending.resized import inspect_new_tokens
 
         resized = inspect_new_tokens(source, new_tokens, seed=seed)
@@ -96,8 +100,7 @@ def command(
         return
     inspected, host = recipe_of(recipe, fill), host_of(model or "tutorial")
     kind_of_task = None if task is None else task_kind(task)
-    for path in filter(None, (plot, html, missing)):
-        shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe, questions)
+    shared.keep_inputs((plot, html, missing), source, vocab, *(text or []), tokenizer, model, recipe, questions)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,

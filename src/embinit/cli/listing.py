@@ -1,4 +1,4 @@
-"""Tables of experiments: what is planned and done, and what came out."""
+"""Tables of experiments: planned and finished runs, scores, and measurements."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def lines_table(lines: Sequence[StatusLine]) -> Table:
-    """Return blocks with their runs, those that differ in their seed alone in one line."""
+    """Return the runs of blocks; runs that differ in their seed alone share a line."""
     from rich.text import Text
 
-    made = table("block", "start", "done", "", right_from=2)
+    listing = table("block", "start", "done", "", right_from=2)
     last = None
     for line in lines:
         if line.missing:
             continue
         name = f"{line.experiment}: {line.block}"
-        made.add_row(Text(name if name != last else ""), Text(words(line.axes)), far(line), _note(line))
+        listing.add_row(Text(name if name != last else ""), Text(words(line.axes)), done_text(line), _note(line))
         last = name
-    return made
+    return listing
 
 
 def not_run(lines: Sequence[StatusLine]) -> list[str]:
@@ -39,18 +39,18 @@ def not_run(lines: Sequence[StatusLine]) -> list[str]:
     return [f"not run: {experiment}: {block}: {why}" for (experiment, block), why in missing.items()]
 
 
-def far(line: StatusLine) -> str:
-    """Return how many of how many are done."""
+def done_text(line: StatusLine) -> str:
+    """Return the number of finished runs and of all runs: `2/5`."""
     return f"{len(line.done)}/{line.runs}"
 
 
 def _note(line: StatusLine) -> str:
     parts = [(line.running, "running"), (line.failed, "failed")]
-    return ", ".join(f"{len(keys)} {what}" for keys, what in parts if keys)
+    return ", ".join(f"{len(keys)} {state}" for keys, state in parts if keys)
 
 
 def words(axes: Axes) -> str:
-    """Return axes as a person reads them: a recipe by its name alone, others with theirs.
+    """Return axes as text: a recipe by its name alone, other values with the name of their axis.
 
     >>> words((("recipe", "xavier"), ("model.norm", "pre")))
     'xavier, norm pre'
@@ -65,58 +65,58 @@ def _short(name: str) -> str:
 
 
 def results_table(experiment: Experiment, results: dict[str, Result]) -> Table:
-    """Return the mean score over seeds of each line; `embinit report` says more."""
+    """Return the mean score of each start over its seeds."""
     from rich.text import Text
 
-    from embinit.experiments.runs.splits import with_scored_split
+    from embinit.experiments.runs.result import with_scored_split
 
-    made = table("block", "start", "score", "mean", "σ", "seeds", right_from=3)
+    listing = table("block", "start", "score", "mean", "σ", "seeds", right_from=3)
     for block in (with_scored_split(block, results) for block in experiment.blocks):
         rows: dict[Axes, list[float]] = {}
         counts: dict[Axes, int] = {}
         for planned in block.runs:
             counts[planned.axes] = counts.get(planned.axes, 0) + 1
-            found = results.get(planned.spec.key)
-            value = None if found is None else found.scores.get(block.split, {}).get(block.score)
+            result = results.get(planned.spec.key)
+            value = None if result is None else result.scores.get(block.split, {}).get(block.score)
             rows.setdefault(planned.axes, []).extend([] if value is None else [value])
         for place, (axes, values) in enumerate(rows.items()):
             mean = number(statistics.fmean(values)) if values else "–"
             spread = number(statistics.stdev(values)) if len(values) > 1 else ""
             name = Text(block.name if place == 0 else "")
-            made.add_row(name, Text(words(axes)), block.score, mean, spread, f"{len(values)}/{counts[axes]}")
-    return made
+            listing.add_row(name, Text(words(axes)), block.score, mean, spread, f"{len(values)}/{counts[axes]}")
+    return listing
 
 
 def measured_table(content: Measured) -> Table:
-    """Return the measures of an experiment that trains nothing."""
+    """Return the measurements of an experiment that trains nothing."""
     from rich.text import Text
 
     if content["kind"] == "analogy":
-        made = table("block", "rows", "right", "asked", "%", "paper %", right_from=2)
+        listing = table("block", "rows", "right", "asked", "%", "paper %", right_from=2)
         for block in content["blocks"]:
             for row in block["rows"]:
                 right, share = statistics.fmean(row["right"]), f"{100 * row['accuracy']:.1f}"
-                made.add_row(
+                listing.add_row(
                     Text(block["name"]), row["name"], f"{right:.0f}", str(row["asked"]), share, str(row["paper"])
                 )
-        return made
+        return listing
     if content["kind"] == "verdict":
         from embinit.diagnosis.wording import advice_text
 
-        made = table("block", "matrix", "ratio", "advice", right_from=2)
+        listing = table("block", "matrix", "ratio", "advice", right_from=2)
         for block in content["blocks"]:
             for row in block["rows"]:
                 absorbed = row["basis"]["absorbed"]
                 ratio = "–" if absorbed is None else number(absorbed["ratio"])
-                opinion = row["verdict"]
-                advice = advice_text(opinion["advice"], opinion.get("rate", 1.0))
-                made.add_row(Text(block["name"]), row["side"], ratio, Text(advice))
-        return made
-    made = table("block", "start", "matrix", "min", "max", "mean", "σ", right_from=3)
+                verdict = row["verdict"]
+                advice = advice_text(verdict["advice"], verdict.get("rate", 1.0))
+                listing.add_row(Text(block["name"]), row["side"], ratio, Text(advice))
+        return listing
+    listing = table("block", "start", "matrix", "min", "max", "mean", "σ", right_from=3)
     for block in content["blocks"]:
         for row in block["rows"]:
             parts = row["sides"] if "sides" in row else {"positions": row["positions"]}
             for side, fact in parts.items():
                 values = [number(fact[name]) for name in ("min", "max", "mean", "std")]
-                made.add_row(Text(block["name"]), Text(words(tuple(row["axes"].items()))), side, *values)
-    return made
+                listing.add_row(Text(block["name"]), Text(words(tuple(row["axes"].items()))), side, *values)
+    return listing

@@ -91,8 +91,7 @@ def command(
     kind = None if task is None else task_kind(task)
     if recipe != ADVISED or fill is not None:  # a misspelt recipe or fill is an error before the source is read
         recipe_of("pretrained" if recipe == ADVISED else recipe, fill)
-    for path in (*files_of(out, format), *([missing] if missing is not None else [])):
-        shared.keep_inputs(path, source, vocab, *(text or []), tokenizer, model, recipe)
+    shared.keep_inputs((*files_of(out, format), missing), source, vocab, *(text or []), tokenizer, model, recipe)
     vocabulary = shared.vocabulary_of(vocab, text, tokenizer, lower, min_count)
     aligned = shared.aligned_of(
         source, vocabulary, no_case=no_case, no_markers=no_markers, no_compose=no_compose, specials=specials,
@@ -156,8 +155,10 @@ def _format_lines(written: Written) -> list[tuple[str, str]]:
 
     lines = []
     if written.left_out:
-        shown = ", ".join(map(repr, written.left_out[:5]))
-        lines.append(("left out", f"{plural(len(written.left_out), 'token')} that this format cannot hold ({shown})"))
+        examples = ", ".join(map(repr, written.left_out[:5]))
+        lines.append(
+            ("left out", f"{plural(len(written.left_out), 'token')} that this format cannot hold ({examples})")
+        )
     if written.added:
         lines.append(("added", f"{', '.join(written.added)} with a zero row, because this format needs it"))
     return lines

@@ -22,23 +22,23 @@ def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment file to write: NAME.toml.")],
     source_text: Annotated[
         Path | None,
-        typer.Option("--source-text", metavar="FILE", help="Of a translation: the source, a sentence in each line."),
+        typer.Option("--source-text", metavar="FILE", help="For a translation: the source, one sentence per line."),
     ] = None,
     target_text: Annotated[
         Path | None,
-        typer.Option("--target-text", metavar="FILE", help="Of a translation: the target, in the same order."),
+        typer.Option("--target-text", metavar="FILE", help="For a translation: the target, in the same order."),
     ] = None,
     labelled: Annotated[
         Path | None,
         typer.Option(
             "--labelled",
             metavar="FILE",
-            help="Of a classification: a table (.tsv, .csv, .jsonl, .parquet) with the columns text and label.",
+            help="For a classification: a table (.tsv, .csv, .jsonl, .parquet) with the columns text and label.",
         ),
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option("--text", metavar="FILE", help="Of a language model: running text, a file or a folder."),
+        typer.Option("--text", metavar="FILE", help="For a language model: running text, a file or a folder."),
     ] = None,
     vectors: Annotated[
         list[str] | None,
@@ -54,7 +54,7 @@ def command(
         typer.Option(
             "--pair",
             metavar="LANGUAGES",
-            help="The languages: de-en for a translation, else en. By default the files' names tell them (train.de).",
+            help="The languages: de-en for a translation, otherwise en. By default the endings of the files (train.de).",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -89,18 +89,30 @@ def command(
         raise EmbinitError(f"{file} does not end in .toml; name the experiment file to write, for example my.toml")
     if file.exists() and not force:
         raise EmbinitError(f"{file} exists; give another name, or --force to replace it")
+    # A folder of text may hold the experiment file; no .toml in a folder is read.
+    given = [path for path in (*data, *(vectors or ()), tokenizer) if path is not None and not Path(path).is_dir()]
+    shared.keep_inputs((file,), *given)
     with working("reading the text and the vectors"):
-        made = starter(file, data, vectors or (), pair, tokenizer, text=text is not None)
+        first = starter(file, data, vectors or (), pair, tokenizer, text=text is not None)
     with replacing(file) as out:
-        out.write(made.toml().encode())
+        out.write(first.toml().encode())
     read_draft(file)
-    commands = next_commands(made)
+    commands = next_commands(first)
     if json:
-        shown = {"file": str(file), "kind": made.kind, "rows": made.rows, "tokenizer": made.tokenizer, "dim": made.dim}
-        print_json({**shown, "starts": made.starts, "notes": made.notes, "commands": list(commands)})
+        facts = {
+            "file": str(file),
+            "kind": first.kind,
+            "rows": first.rows,
+            "tokenizer": first.tokenizer,
+            "dim": first.dim,
+        }
+        unused = [list(entry) for entry in first.unused]
+        print_json(
+            {**facts, "starts": first.starts, "unused": unused, "notes": first.notes, "commands": list(commands)}
+        )
         return
     screen = console()
-    screen.print(facts_table(_facts(made)))
+    screen.print(facts_table(_facts(first)))
     screen.print(f"wrote {file}; next:", markup=False, soft_wrap=True)
     width = max(map(len, commands))
     for line, purpose in commands.items():
@@ -135,36 +147,37 @@ def _data(source: Path | None, target: Path | None, labelled: Path | None, text:
     return [source, target]
 
 
-def next_commands(made: Starter) -> dict[str, str]:
+def next_commands(first: Starter) -> dict[str, str]:
     """Return the commands to run next, with the purpose of each."""
-    file = shlex.quote(str(made.file))
+    file = shlex.quote(str(first.file))
     return {
         f"embinit run {file} --dry-run": "the estimated time and memory",
         f"embinit run {file} --epochs 1": "a quick look, if the time is long",
-        f"embinit run {file}": f"{len(made.starts)} starts x 3 seeds",
+        f"embinit run {file}": f"{len(first.starts)} starts x 3 seeds",
         f"embinit report {file}": "the answer, as a page and a table",
     }
 
 
-def _facts(made: Starter) -> list[tuple[str, str]]:
-    unit = "lines" if made.words else "rows"
-    sizes = ", ".join(f"{count:,} {name}" for name, count in made.rows.items())
-    facts = [("task", f"{made.kind.replace('_', ' ')}: {sizes} {unit}")]
-    facts += [("note", note) for note in made.notes]
-    facts.append(("tokenizer", made.tokenizer + _tokenizer_hint(made)))
+def _facts(first: Starter) -> list[tuple[str, str]]:
+    unit = "lines" if first.words else "rows"
+    sizes = ", ".join(f"{count:,} {name}" for name, count in first.rows.items())
+    facts = [("task", f"{first.kind.replace('_', ' ')}: {sizes} {unit}")]
+    facts += [("note", note) for note in first.notes]
+    facts.append(("tokenizer", first.tokenizer + _tokenizer_hint(first)))
     texts = {}
-    for one in made.vectors:
-        share = None if one.covered is None else f"{one.path}: {percent(one.covered)} of running tokens"
-        texts[one.side] = f"{share or 'GloVe vectors, to be trained on your text'}, {one.dim} dimensions"
-    for path, side, part in made.unused:
-        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens"
-    facts += [(side, texts[side]) for side in made.sides]
-    return [*facts, ("starts", f"{', '.join(made.starts)}: {plural(3, 'seed')} each")]
+    for entry in first.vectors:
+        share = None if entry.covered is None else f"{entry.path}: {percent(entry.covered)} of running tokens"
+        texts[entry.side] = f"{share or 'GloVe vectors, to be trained on your text'}, {entry.dim} dimensions"
+    for path, side, part in first.unused:
+        texts[side] = f"random rows, because {path} has only {percent(part)} of the running tokens; "
+        texts[side] += "give vectors of this language with a second --vectors"
+    facts += [(side, texts[side]) for side in first.sides]
+    return [*facts, ("starts", f"{', '.join(first.starts)}: {plural(3, 'seed')} each")]
 
 
-def _tokenizer_hint(made: Starter) -> str:
-    if made.tokenizer == "whitespace":
+def _tokenizer_hint(first: Starter) -> str:
+    if first.tokenizer == "whitespace":
         return " (spaCy's rules split punctuation off: pip install 'embinit[spacy]')"
-    if "spacy:xx" in made.tokenizers:
+    if "spacy:xx" in first.tokenizers:
         return " (rules for any language; --pair names yours)"
     return ""

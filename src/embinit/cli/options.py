@@ -1,8 +1,10 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +32,8 @@ Vocab = Annotated[
         "--vocab",
         metavar="FILE",
         rich_help_panel=_VOCABULARY,
-        help="The model's tokens in row order: a token a line, JSON, tokenizer.json, vocab.txt, SentencePiece, or a folder.",
+        help="The model's tokens in row order: one token per line, JSON, tokenizer.json, vocab.txt, SentencePiece, or a "
+        "folder.",
     ),
 ]
 Text = Annotated[
@@ -138,7 +141,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts inste
 def vocabulary_of(
     vocab: Path | None, text: list[Path] | None, tokenizer: str, lower: bool, min_count: int
 ) -> Vocabulary | None:
-    """Return the vocabulary that the options ask for; None where they ask for none."""
+    """Return the vocabulary of --vocab or --text; None if neither is given."""
     from embinit.text.tokenizers import tokenizer as tokenizer_of
     from embinit.text.vocabulary import from_file, from_text, read_lines
 
@@ -147,7 +150,7 @@ def vocabulary_of(
     if not text:
         for name, given in (("tokenizer", tokenizer != "whitespace"), ("lower", lower), ("min-count", min_count > 1)):
             if given:
-                raise EmbinitError(f"--{name} goes with --text")
+                raise EmbinitError(f"--{name} needs --text")
     if vocab is not None:
         return from_file(vocab)
     if text:
@@ -168,7 +171,7 @@ def aligned_of(
     project: str | None,
     seed: int,
 ) -> Aligned:
-    """Return the alignment that the options ask for, with a sign of life while it is read."""
+    """Return the source's rows in vocabulary order, with a spinner during reading."""
     from embinit.alignment import Matching, align
     from embinit.cli.console import working
 
@@ -177,27 +180,45 @@ def aligned_of(
         return align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)  # type: ignore[arg-type]
 
 
-def keep_inputs(out: Path, *inputs: str | Path | None) -> None:
-    """Raise EmbinitError if an output would replace an input: a file, a source, or a file in a folder that is read."""
-    if not out.exists():
-        return
-    from embinit.sources.load import input_files
+def keep_inputs(outputs: Iterable[Path | None], *inputs: str | Path | None) -> None:
+    """Raise EmbinitError if an output would replace another output or an input.
 
-    for given in inputs:
-        for path in [] if given is None else input_files(given):
+    An input is a file, a source, or a folder that is read. Files are compared by identity, so that links count too.
+    """
+    targets: dict[str, Path] = {}
+    for target in outputs:
+        if target is not None and targets.setdefault(os.path.realpath(target), target) is not target:
+            raise EmbinitError(f"two files of this command would be {target}; give them different names")
+    existing = [target for target in targets.values() if target.exists()]
+    if not existing:
+        return
+    files = [path for given in inputs for path in _files_of(given)]
+    for out in existing:
+        for path in files:
             if path.is_dir() and any(inner.is_file() and inner.samefile(out) for inner in path.iterdir()):
                 raise EmbinitError(f"{out} is a file of {path}, which this command reads; write to another folder")
             if path.is_file() and path.samefile(out):
                 raise EmbinitError(f"{out} is an input of this command; give another name")
 
 
+def _files_of(given: str | Path | None) -> list[Path]:
+    """Return the files and folders of an input: a path, or the text of a source."""
+    if given is None:
+        return []
+    if isinstance(given, Path) and given.is_file() and given.suffix not in (".npy", ".safetensors"):
+        return [given]
+    from embinit.sources.load import input_files
+
+    return input_files(given)
+
+
 def command_line(command: str, source: str, options: dict[str, Any]) -> str:
-    """Return a command that a person can paste; options that are unset or off are left out."""
+    """Return a command for a shell; options that are unset or off are left out."""
     words = ["embinit", command, shlex.quote(source)]
     for name, value in options.items():
-        for one in value if isinstance(value, list) else [value]:
-            if one is True:
+        for given in value if isinstance(value, list) else [value]:
+            if given is True:
                 words.append(f"--{name}")
-            elif one is not None and one is not False:
-                words.append(f"--{name} {shlex.quote(str(one))}")
+            elif given is not None and given is not False:
+                words.append(f"--{name} {shlex.quote(str(given))}")
     return " ".join(words)

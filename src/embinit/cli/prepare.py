@@ -1,4 +1,4 @@
-"""`embinit prepare`: a data set as packed token ids."""
+"""`embinit prepare`: tokenize a data set and write packed token ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="multi30k, sst2, mnli ...; captions (generated), files (yours); none lists all."
+            metavar="NAME",
+            help="multi30k, sst2, mnli ..., captions (generated) or files (yours). Without a name, all are listed.",
         ),
     ] = None,
     data: Annotated[
@@ -29,15 +30,15 @@ def command(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="The data set's folder, or its id on the Hugging Face hub (`hub` is short for it).",
+            help="The data set's folder, or its id on the Hugging Face hub. `hub` stands for the id of a known data set.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where prepared tasks lie.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of prepared tasks.")] = Path(
         "prepared"
     ),
     pair: Annotated[
         str | None,
-        typer.Option("--pair", metavar="SRC-TGT", help="Languages of a translation: de-en, en-de, cs-en ..."),
+        typer.Option("--pair", metavar="SRC-TGT", help="The languages of a translation: de-en, en-de, cs-en ..."),
     ] = None,
     task: Annotated[
         str | None,
@@ -53,50 +54,60 @@ def command(
         typer.Option(
             "--tokenizer",
             metavar="NAME",
-            help="spacy (rules of each language), whitespace, characters, bytes, or a tokenizer's path or hub id; spacy "
-            "by default, and whitespace for wikitext2.",
+            help="spacy (rules of each language), whitespace, characters, bytes, or a tokenizer's path or hub id. By "
+            "default spacy, and whitespace for wikitext2.",
             show_default=False,
         ),
     ] = None,
     lower: Annotated[
         bool | None,
         typer.Option(
-            "--lower/--no-lower", help="Lower-case first; by default words are, unless the text is running text."
+            "--lower/--no-lower",
+            help="Lower-case the text first. By default for word tokenizers, unless the text is running text.",
         ),
     ] = None,
     min_count: Annotated[
         int | None,
-        typer.Option("--min-count", min=1, help="Keep tokens seen so often in training; 2, and 5 for iwslt2017."),
+        typer.Option(
+            "--min-count",
+            min=1,
+            metavar="N",
+            help="Keep tokens that occur at least N times in the training rows. By default 2, and 5 for iwslt2017.",
+        ),
     ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", min=1, metavar="N", help="Keep so many training rows, drawn once; fewer are among more."
+            "--rows",
+            min=1,
+            metavar="N",
+            help="Keep N training rows. The sample is fixed: 1,000 rows are a part of the 3,000.",
         ),
     ] = None,
     longest: Annotated[
         int | None,
-        typer.Option(
-            "--longest", min=1, metavar="N", help="Cut sentences after so many tokens; what is cut is counted."
-        ),
+        typer.Option("--longest", min=1, metavar="N", help="Cut sentences after N tokens. Cut sentences are counted."),
     ] = None,
     boundary: Annotated[
         str | None,
         typer.Option(
             "--boundary",
             metavar="line|blank",
-            help="Running text: <eos> ends every line (line, the default), or every document, at blank lines (blank).",
+            help="With running text: line (the default) ends every line with <eos>; blank ends every document with it, and "
+            "blank lines separate documents.",
             show_default=False,
         ),
     ] = None,
     seed: shared.Seed = 0,
-    size: Annotated[int, typer.Option("--size", min=100, help="With captions: how many training rows.")] = 20_000,
+    size: Annotated[
+        int, typer.Option("--size", min=100, metavar="N", help="With captions: the number of training rows.")
+    ] = 20_000,
     json: shared.Json = False,
 ) -> None:
     """Tokenize a data set, build its vocabulary from the training side, and write packed token ids.
 
-    One folder for each data set, tokenizer and settings; what is there already is not made again. Rows that cannot be used
-    are counted and the first few shown, and so is a size that is not the official one.
+    Each data set with its tokenizer and settings gets its own folder. A folder that exists is not written again. The output
+    counts rejected rows, shows the first ones, and notes sizes that differ from the official release.
 
     embinit prepare multi30k --data multi30k/ --pair de-en -o prepared
     """
@@ -109,9 +120,9 @@ def command(
         _list(json)
         return
     if not name.startswith("captions") and (size != 20_000 or seed != 0):
-        raise EmbinitError("--size and --seed go with captions")
+        raise EmbinitError("--size and --seed need captions, which are generated")
     if name.startswith("captions") and data is not None:
-        raise EmbinitError(f"{name} is generated and takes no --data")
+        raise EmbinitError(f"{name} is generated; leave --data out")
     corpus = _corpus(name, data, pair, seed, size, task)
     settings = _settings(corpus, name, tokenizer, lower, min_count, boundary)
     settings = replace(settings, rows=rows, longest=longest)
@@ -124,27 +135,27 @@ def command(
 
 def _list(json: bool) -> None:
     from embinit.cli.console import console, print_json, table
-    from embinit.corpora.tasks import data_sets
+    from embinit.corpora.data_sets import data_sets
 
     about = {name: data.about for name, data in data_sets().items()}
-    about["captions"] = "generated picture captions, German and English: no data and no network"
+    about["captions"] = "generated picture captions in German and English; needs no data and no network"
     about["captions-labelled"] = "generated English captions with a label"
     about["captions-text"] = "generated English captions as running text, for language models"
     about["files"] = (
-        "your own: train.de + train.en, train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl; with --task "
-        "language_model, a text file or train.txt"
+        "your own files: train.de + train.en, train.source.txt + train.target.txt, or train.tsv, .csv, .jsonl; with "
+        "--task language_model, a text file or train.txt"
     )
     if json:
         print_json(about)
         return
-    made = table("name", "what it is", right_from=9)
+    listing = table("name", "content", right_from=9)
     for name, text in about.items():
-        made.add_row(name, text)
-    console().print(made)
+        listing.add_row(name, text)
+    console().print(listing)
 
 
 def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int, task: str | None) -> Corpus:
-    """Return a corpus, as the kind of task that was asked for."""
+    """Return a corpus, with the kind of task that `--task` names."""
     from dataclasses import replace
 
     from embinit.errors import EmbinitError
@@ -156,7 +167,7 @@ def _corpus(name: str, data: str | None, pair: str | None, seed: int, size: int,
     if kind is None or kind == corpus.task:
         return corpus
     if not text or corpus.task not in TEXT_TASKS:
-        raise EmbinitError(f"{name} is known to be a {corpus.task}; leave --task out")
+        raise EmbinitError(f"{name} is a {corpus.task}; leave --task out")
     return replace(corpus, task=kind)
 
 
@@ -164,14 +175,15 @@ def _read(name: str, data: str | None, pair: str | None, seed: int, size: int, t
     from embinit import hub
     from embinit.cli.console import working
     from embinit.corpora import generated
+    from embinit.corpora.data_sets import data_sets
     from embinit.corpora.running_text import read_text
-    from embinit.corpora.tasks import data_sets, read_corpus, read_hub
+    from embinit.corpora.tasks import read_corpus, read_hub
     from embinit.corpora.user import read_files
     from embinit.corpora.user_files import named_paths
     from embinit.errors import EmbinitError, closest
 
     if name in ("captions-labelled", "captions-text") and pair is not None:
-        raise EmbinitError(f"{name} is no translation, so it has no pair")
+        raise EmbinitError(f"{name} is no translation; leave --pair out")
     if name == "captions-text":
         with working("generating captions"):
             return generated.caption_text(size, seed)
@@ -198,7 +210,7 @@ def _read(name: str, data: str | None, pair: str | None, seed: int, size: int, t
 def _settings(
     corpus: Corpus, name: str, tokenizer: str | None, lower: bool | None, min_count: int | None, boundary: str | None
 ) -> Settings:
-    from embinit.corpora.tasks import data_sets
+    from embinit.corpora.data_sets import data_sets
     from embinit.prepared.prepare import Settings
     from embinit.types import TEXT_TASKS
 
@@ -225,15 +237,15 @@ def _print(prepared: Prepared, new: bool) -> None:
     from embinit.cli.console import console, table
 
     screen, manifest = console(), prepared.manifest
-    made = table("split", "rows", "rejected", *(f"{side} tokens" for side in prepared.sides), "unknown %")
+    listing = table("split", "rows", "rejected", *(f"{side} tokens" for side in prepared.sides), "unknown %")
     for split, counts in manifest["splits"].items():
         sides = list(counts["sides"].values())
         unknown = 100 * sum(side["unknown"] for side in sides) / max(1, sum(side["tokens"] for side in sides))
         rejected = sum(counts["rejected"].values())
-        made.add_row(
+        listing.add_row(
             split, f"{counts['rows']:,}", str(rejected), *(f"{s['tokens']:,}" for s in sides), f"{unknown:.2f}"
         )
-    screen.print(made)
+    screen.print(listing)
     sizes = ", ".join(f"{side} {size:,}" for side, size in manifest["vocabularies"].items())
     screen.print(f"vocabulary: {sizes}")
     for note in manifest["notes"]:
@@ -241,4 +253,4 @@ def _print(prepared: Prepared, new: bool) -> None:
     for counts in manifest["splits"].values():
         for example in counts["examples"]:
             screen.print(f"rejected: {example}", markup=False)
-    screen.print(f"{'prepared' if new else 'already there'}: {prepared.path}", markup=False, soft_wrap=True)
+    screen.print(f"{'prepared' if new else 'already prepared'}: {prepared.path}", markup=False, soft_wrap=True)

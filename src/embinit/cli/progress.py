@@ -1,4 +1,4 @@
-"""Training as it goes: a live table in a terminal, plain lines elsewhere; always on stderr."""
+"""Progress of training on stderr: a live table in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from embinit.cli.console import console, table
 from embinit.experiments.execution.observer import Watch, speed_text
-from embinit.format import plural
+from embinit.format import duration, plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,23 +17,24 @@ if TYPE_CHECKING:
     from embinit.experiments.jobs import Group
 
 _SECONDS_BETWEEN_LINES = 10.0
-#: What of an epoch's record is shown, the first that is there.
+#: The score of an epoch that is shown: the first one that its record has.
 _SHOWN = ("bleu", "accuracy", "valid loss")
 
 
 @dataclass
 class _Training:
-    """A group in training: how far it is, and the records of its last two epochs."""
+    """A group in training: its progress, and the records of its last two epochs."""
 
     group: Group
     moment: Any = None
     records: list[dict[str, float]] = field(default_factory=list)
     before: list[dict[str, float]] = field(default_factory=list)
-    told: float = 0.0
+    #: time of the last line
+    printed: float = 0.0
 
 
 class Progress(Watch):
-    """Watches an executor."""
+    """Observer that shows the progress of an executor."""
 
     def __init__(self) -> None:
         self._screen = console(err=True)
@@ -54,50 +55,50 @@ class Progress(Watch):
             self._live.stop()
 
     def planned(self, groups: list[Group], done: int) -> None:
-        """Hear what will be done."""
+        """Count the runs."""
         self._runs, self._done = done + sum(len(group.jobs) for group in groups), done
 
     def started(self, group: Group) -> None:
-        """Hear that a group begins."""
-        self._training[group.name] = _Training(group, told=time.monotonic())
+        """Show that the training of a group begins."""
+        self._training[group.name] = _Training(group, printed=time.monotonic())
         if self._live is None:
             together = " side by side" if len(group.jobs) > 1 else " begins"
-            self.said(f"{named(group)}: {plural(len(group.jobs), 'run')}{together}")
+            self.message(f"{named(group)}: {plural(len(group.jobs), 'run')}{together}")
 
     def moment(self, group: Group, moment: Any) -> None:
-        """Hear how far a group is."""
+        """Show the progress of a group."""
         known = self._training.setdefault(group.name, _Training(group))
         known.moment = moment
         if moment.records is not None:
             known.before, known.records = known.records, moment.records
-        if self._live is None and time.monotonic() - known.told >= _SECONDS_BETWEEN_LINES:
-            known.told = time.monotonic()
-            self.said(f"{named(group)}: {_far(group, moment)}")
+        if self._live is None and time.monotonic() - known.printed >= _SECONDS_BETWEEN_LINES:
+            known.printed = time.monotonic()
+            self.message(f"{named(group)}: {_progress_text(group, moment)}")
 
     def finished(self, group: Group, folders: list[Path]) -> None:
-        """Hear that a group's folders are written."""
+        """Show that a group is finished."""
         self._training.pop(group.name, None)
         self._done += len(folders)
-        self.said(f"{named(group)}: {plural(len(folders), 'run')} done, {self._done} of {self._runs}")
+        self.message(f"{named(group)}: {plural(len(folders), 'run')} done, {self._done} of {self._runs}")
 
     def failed(self, group: Group, reason: str) -> None:
-        """Hear that a group failed."""
+        """Show that a group failed."""
         self._training.pop(group.name, None)
-        self.said(f"{named(group)}: failed: {reason}")
+        self.message(f"{named(group)}: failed: {reason}")
 
-    def said(self, text: str) -> None:
-        """Hear anything else."""
+    def message(self, text: str) -> None:
+        """Show any other message."""
         self._screen.print(text, markup=False, soft_wrap=True)
 
     def _table(self) -> RenderableType:
-        """Return the groups in training, a line for each start that their members have: mean over seeds."""
+        """Return the groups in training, with a line for each start: the mean over its seeds."""
         from rich.console import Group as Lines
         from rich.text import Text
 
         lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
         for known in list(self._training.values()):
-            far = _far(known.group, known.moment) if known.moment is not None else "beginning"
-            lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {far}"))
+            progress = _progress_text(known.group, known.moment) if known.moment is not None else "beginning"
+            lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {progress}"))
             if known.records:
                 lines.append(_records(known))
         return Lines(*lines)
@@ -107,43 +108,39 @@ def _records(known: _Training) -> RenderableType:
     from rich.text import Text
 
     name = next(name for name in _SHOWN if name in known.records[0])
-    made = table("start", "seeds", "train loss", "valid loss", name, "change")
+    columns = table("start", "seeds", "train loss", "valid loss", name, "change")
     for start, members in _starts(known.group).items():
-        values = [_mean(known.records, members, one) for one in ("train loss", "valid loss", name)]
+        values = [_mean(known.records, members, shown) for shown in ("train loss", "valid loss", name)]
         change = values[-1] - _mean(known.before, members, name)
-        shown = [f"{value:.3f}" for value in values]
-        made.add_row(Text(start), str(len(members)), *shown, f"{change:+.3f}" if change == change else "")
-    return made
+        texts = [f"{value:.3f}" for value in values]
+        columns.add_row(Text(start), str(len(members)), *texts, f"{change:+.3f}" if change == change else "")
+    return columns
 
 
 def named(group: Group) -> str:
-    """Return in a few words what a group is."""
+    """Return a short name of a group: its task, its tokenizer and the size of its model."""
     spec = group.jobs[0].spec
     model = dict(spec.model)
     task = "-".join(part for part in (spec.task.name, spec.task.pair) if part)
     return f"{task}, {spec.task.tokenizer}, {model['layers']} x {model['dim']}"
 
 
-def _far(group: Group, moment: Any) -> str:
+def _progress_text(group: Group, moment: Any) -> str:
     speed = f", {speed_text(group, moment)}" if moment.sentences_per_second else ""
     done = moment.epoch - 1 + moment.step / max(1, moment.steps)
     left = moment.seconds / done * (moment.epochs - done) if done > 0 else 0.0
-    return f"epoch {moment.epoch} of {moment.epochs}, step {moment.step} of {moment.steps}{speed}, {clock(left)} left"
-
-
-def clock(seconds: float) -> str:
-    """Return a time as a person says it: 45 s, 12 min, 3.4 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return (
+        f"epoch {moment.epoch} of {moment.epochs}, step {moment.step} of {moment.steps}{speed}, {duration(left)} left"
+    )
 
 
 def _starts(group: Group) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    """Return the members of each start by its name."""
+    members: dict[str, list[int]] = {}
     for place, job in enumerate(group.jobs):
         names = dict.fromkeys(f"{side.recipe} {side.source}".strip() for _, side in job.spec.sides)
-        found.setdefault(" + ".join(names), []).append(place)
-    return found
+        members.setdefault(" + ".join(names), []).append(place)
+    return members
 
 
 def _mean(records: list[dict[str, float]], members: list[int], name: str) -> float:

@@ -41,9 +41,9 @@ def command(json: shared.Json = False) -> None:
     }
     screen = console()
     for place, (header, rows) in enumerate(tables.items()):
-        shown = table(*header, right_from=len(header))
+        listing = table(*header, right_from=len(header))
         for row in rows:
-            shown.add_row(*row)
+            listing.add_row(*row)
         if place:
             screen.print()
-        screen.print(shown)
+        screen.print(listing)

@@ -14,11 +14,11 @@ from embinit.cli import options as shared
 if TYPE_CHECKING:
     from embinit.reports.model import Summary
 
-#: Writes the file of results of a report.
+#: Writes the results file of a report.
 Writer: TypeAlias = Callable[[Path], None]
 NEEDS_ARGUMENTS = True
 
-#: format -> how its file ends
+#: format -> the ending of its file
 _ENDINGS = {
     "html": ".html",
     "md": ".md",
@@ -30,7 +30,7 @@ _ENDINGS = {
     "png": ".png",
 }
 _PICTURES = ("svg", "png")
-#: Endings of tables of scores.
+#: The endings of tables of scores.
 _TABLES = (".csv", ".tsv")
 
 
@@ -39,28 +39,31 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="An experiment's TOML, a file that --format results wrote, or a CSV of scores of "
-            "your own training: columns start, seed, score, and perhaps block.",
+            help="An experiment's TOML, a results file (--format results), or a CSV with the scores of your own "
+            "training: columns start, seed, score, and perhaps block.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="PATH", help="The file to write, or a folder; by default reports/."),
+        typer.Option(
+            "--out", "-o", metavar="PATH", help="The file to write, or a folder. By default the folder reports."
+        ),
     ] = None,
     form: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="LIST",
-            help="html, md, csv, tex, json, svg, png, results (small, to be committed); several with commas.",
+            help="html (default), md, csv, tex, json, svg, png, or results (a small file for version control). Separate "
+            "several formats with commas.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="START", help="Of a CSV: the start that the others are compared with."),
+        typer.Option("--baseline", metavar="START", help="With a CSV: the start that the others are compared with."),
     ] = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Of a CSV: lower scores are better, as for a loss.")
+        bool, typer.Option("--lower-is-better", help="With a CSV: lower scores are better, as for a loss.")
     ] = False,
     runs: planning.MadeRuns = planning.RUNS,
     work: planning.Work = None,
@@ -68,30 +71,39 @@ def command(
     vectors: planning.Vectors = None,
     json: shared.Json = False,
 ) -> None:
-    """Report on an experiment: the answer, tables beside the paper's, curves, and what it takes to run it again.
+    """Report on an experiment: the answer, tables, curves, and the commands that run it again.
 
-    Writes one HTML page that needs no network, and prints the table. What was not run yet is shown as such. A CSV with the
-    scores of your own training gets the same statistics and the same page.
+    The command prints the tables and writes one HTML page that needs no network. Runs that are not finished are marked. A
+    CSV with the scores of your own training gets the same statistics and the same page.
 
-    embinit report experiments/demo.toml
+    embinit report my.toml
 
-    embinit report experiments/demo.toml --format md,csv,tex -o tables/
+    embinit report my.toml --format md,csv,tex -o tables/
 
     embinit report scores.csv --baseline xavier
     """
     from embinit.cli.console import console, print_json, working
     from embinit.cli.report_tables import print_report
+    from embinit.errors import EmbinitError
 
+    planning.check_there([file])
     with working(f"reading {file.name}"):
         if file.suffix.lower() in _TABLES:
             summary, keep = _read_table(file, baseline, lower_is_better)
+            inputs: Sequence[str | Path] = [file]
         else:
             _refuse_table_options(file, baseline, lower_is_better)
-            finished = file.suffix == ".json"
-            summary, keep = _read_results(file) if finished else _read_experiment(file, runs, work, data, vectors)
+            if file.is_file() and file.suffix not in (".toml", ".json"):
+                raise EmbinitError(
+                    f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
+                )
+            if file.suffix == ".json":
+                (summary, keep), inputs = _read_results(file), [file]
+            else:
+                summary, keep, inputs = _read_experiment(file, runs, work, data, vectors)
     targets = _targets(_formats(form, out), out, summary.name)
-    for path in targets.values():
-        shared.keep_inputs(path, file)
+    run_folders = [path.parent for path in targets.values() if (path.parent / "run.json").is_file()]
+    shared.keep_inputs(targets.values(), *inputs, *run_folders)
     written = _write(summary, keep, targets)
     if json:
         print_json(summary.as_json())
@@ -103,14 +115,14 @@ def command(
 
 
 def _options(folders: dict[str, Path | None]) -> list[str]:
-    """Return the folders that the user named, as words of a command."""
+    """Return the options that name the user's folders, for a command."""
     return [
         word for name, folder in folders.items() if folder not in (None, planning.RUNS) for word in (name, str(folder))
     ]
 
 
 def _read_results(file: Path) -> tuple[Summary, Writer]:
-    """Return the report on a file that `--format results` wrote, and what refuses to write it again."""
+    """Return the report on a results file, and a function that refuses to write another one."""
     from embinit.errors import EmbinitError
     from embinit.reports.results_reader import read_compact
 
@@ -118,33 +130,38 @@ def _read_results(file: Path) -> tuple[Summary, Writer]:
     _warn(results.damaged)
 
     def refuse(path: Path) -> None:
-        raise EmbinitError(f"{file} is a file of results already; --format results takes an experiment's TOML")
+        raise EmbinitError(f"{file} is a results file already; give the experiment's TOML for --format results")
 
     return results.summary(), refuse
 
 
 def _read_experiment(
     file: Path, runs: Path, work: Path | None, data: Path | None, vectors: Path | None
-) -> tuple[Summary, Writer]:
-    """Return the report on an experiment's TOML and its runs, and what writes its file of results."""
+) -> tuple[Summary, Writer, Sequence[str | Path]]:
+    """Return the report on an experiment's TOML, the function that writes its results file, and the files that it read."""
     from dataclasses import replace
 
-    from embinit.experiments.measured import read_measured
-    from embinit.experiments.runs.store import results_of
-    from embinit.reports.results_file import write_compact, write_measured
+    from embinit.experiments.inputs.locations import files_of
 
     where = planning.places_of(runs, work, data, vectors)
     options = _options({"--runs": runs, "--work": work, "--data": data, "--vectors": vectors})
-    experiment = planning.experiment_of(file, where)
-    shown = _shown(file)
+    (draft,) = planning.drafts_of([file])
+    experiment, inputs = planning.experiment_of(draft, where), files_of(draft, where)
     if experiment.kind != "training":
+        from embinit.experiments.measured import measured_path, read_measured
         from embinit.reports.analysis.measurements import summarize_measured
 
         measured = read_measured(runs, experiment.name)
-        return summarize_measured(experiment, measured, str(file), options), lambda path: write_measured(
-            experiment, measured, path, shown
-        )
-    from embinit.reports.analysis.sample_texts import data_notes, texts_in
+
+        def keep_measured(path: Path) -> None:
+            from embinit.reports.results_file import write_measured
+
+            write_measured(experiment, measured, path, _public_name(file))
+
+        summary = summarize_measured(experiment, measured, str(file), options)
+        return summary, keep_measured, [*inputs, measured_path(runs, experiment.name)]
+    from embinit.experiments.runs.store import results_of
+    from embinit.reports.analysis.samples import data_notes, texts_in
     from embinit.reports.summarize import summarize
 
     results = results_of(experiment, runs)
@@ -154,16 +171,24 @@ def _read_experiment(
     names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
     notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
     summary = replace(summary, notes=(*summary.notes, *notes))
-    return summary, lambda path: write_compact(experiment, results, path, shown)
+
+    def keep(path: Path) -> None:
+        from embinit.reports.results_file import write_compact
+
+        write_compact(experiment, results, path, _public_name(file))
+
+    return summary, keep, inputs
 
 
 def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Writer]:
-    """Return the report on a CSV of scores, and what refuses to write its small file."""
+    """Return the report on a CSV of scores, and a function that refuses to write a results file."""
     from embinit.errors import EmbinitError
     from embinit.reports.scores_file import read_scores
 
     def refuse(path: Path) -> None:
-        raise EmbinitError(f"--format results takes an experiment's TOML; {file} has the scores in full already")
+        raise EmbinitError(
+            f"--format results needs an experiment's TOML, but {file} is a CSV, which has all scores already"
+        )
 
     options = [*(["--baseline", baseline] if baseline else []), *(["--lower-is-better"] if lower else [])]
     return read_scores(file, baseline=baseline, lower_is_better=lower).summary(str(file), options), refuse
@@ -175,20 +200,20 @@ def _refuse_table_options(file: Path, baseline: str | None, lower: bool) -> None
     if baseline is not None or lower:
         name = "--baseline" if baseline is not None else "--lower-is-better"
         raise EmbinitError(
-            f"{name} is for a CSV of scores; {file} is not one. An experiment's TOML sets it in the file"
+            f"{name} needs a CSV of scores, and {file} is none. An experiment's TOML states its baseline and its score"
         )
 
 
 def _warn(damaged: Sequence[str]) -> None:
-    """Name the damaged runs that the report leaves out."""
+    """Print the damaged runs that the report leaves out."""
     from embinit.cli.console import console
 
     for message in damaged:
         console(err=True).print(f"left out: {message}", markup=False, soft_wrap=True)
 
 
-def _shown(file: Path) -> str:
-    """Return a file's name for those who get the results: its path below the current folder, or its name alone."""
+def _public_name(file: Path) -> str:
+    """Return the name of a file for other readers: its path below the current folder, or its name alone."""
     try:
         return file.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -204,32 +229,34 @@ def _formats(form: str | None, out: Path | None) -> list[str]:
             if name not in _ENDINGS:
                 raise EmbinitError(f"unknown format {name!r}{closest(name, _ENDINGS)}")
         if not names:
-            raise EmbinitError(f"--format is empty; one of {', '.join(_ENDINGS)}")
+            raise EmbinitError(f"--format is empty; give one of {', '.join(_ENDINGS)}")
         return list(dict.fromkeys(names))
     for name, ending in sorted(_ENDINGS.items(), key=lambda item: -len(item[1])):
         if out is not None and out.name.endswith(ending):
             return [name]
     if out is not None and out.suffix and not out.is_dir():
-        raise EmbinitError(f"cannot tell a format from {out.name}; name it with --format: {', '.join(_ENDINGS)}")
+        raise EmbinitError(
+            f"the name {out.name} does not tell a format; choose one with --format: {', '.join(_ENDINGS)}"
+        )
     return ["html"]
 
 
 def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]:
-    """Return where each format goes: the file that was named, or one beside the others in a folder."""
+    """Return the file of each format: the file that the user named, or one for each format in a folder."""
     from embinit.errors import EmbinitError
     from embinit.files import component
 
     folder = out or Path("reports")
     if out is not None and out.suffix and not out.is_dir():
         if len(formats) > 1:
-            raise EmbinitError(f"{out} is one file, but {len(formats)} formats are asked for; give a folder")
+            raise EmbinitError(f"--out {out} is one file, but --format names {len(formats)} formats; give a folder")
         return {formats[0]: out}
     stem = component(name, "the name of the experiment")
     return {form: folder / f"{stem}{_ENDINGS[form]}" for form in formats}
 
 
 def _write(summary: Summary, keep: Writer, targets: dict[str, Path]) -> list[Path]:
-    """Write the report in each format and return the files."""
+    """Write the report in each format and return the paths."""
     from embinit.files import replacing
 
     written = []
@@ -249,7 +276,7 @@ def _write(summary: Summary, keep: Writer, targets: dict[str, Path]) -> list[Pat
 
 
 def _text(summary: Summary, form: str) -> str:
-    """Return the report in a format of text; a writer is imported only if its format is asked for."""
+    """Return the report in a text format; only the writer of this format is imported."""
     if form == "html":
         from embinit.reports.writers.html import page
 

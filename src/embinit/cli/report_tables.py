@@ -38,10 +38,10 @@ def print_report(summary: Summary, screen: Console) -> None:
             screen.print(Text(f"{part.name}: not run, {part.missing}", style="dim"))
             continue
         content = tables.block_table(part)
-        shown = _fitting(content, screen.width)
-        printed = table(*(content.header[place] for place in shown))
+        columns = _fitting(content, screen.width)
+        printed = table(*(content.header[place] for place in columns))
         for row in content.rows:
-            cells = [row[place] for place in shown]
+            cells = [row[place] for place in columns]
             if any(map(str, cells)):  # without the differences, a further baseline's line is empty
                 printed.add_row(*(Text(str(cell), style="bold" if cell.strong else "") for cell in cells))
         screen.print(Text(f"{part.name} ({content.caption})", style="dim"))
@@ -61,9 +61,9 @@ def _fitting(content: Table, width: int) -> list[int]:
     widths = [
         max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
     ]
-    shown = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in shown if content.header[place] == name]
-    for place in [*spare, *reversed(shown[2:])]:
-        if sum(widths[place_shown] + 2 for place_shown in shown) > width and place in shown:
-            shown.remove(place)
-    return shown
+    columns = list(range(len(widths)))
+    spare = [place for name in _SPARE for place in columns if content.header[place] == name]
+    for place in [*spare, *reversed(columns[2:])]:
+        if sum(widths[place_shown] + 2 for place_shown in columns) > width and place in columns:
+            columns.remove(place)
+    return columns

@@ -1,4 +1,4 @@
-"""`embinit run`: experiments from their files to finished runs."""
+"""`embinit run`: train the runs of experiment files."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def command(
     files: planning.Files,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Train nothing: list the runs, those that are done, and the estimated cost."),
+        typer.Option("--dry-run", help="Train nothing: list the runs, the finished ones, and the estimated cost."),
     ] = False,
     block: Annotated[
         list[str] | None,
         typer.Option(
             "--block",
             metavar="TEXT",
-            help="Only blocks whose name contains this text (may be given again).",
+            help="Only blocks whose name contains this text. May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -105,7 +105,7 @@ def command(
     continues; a second Ctrl-C stops at once. A block whose data or vectors are missing is left out with a message. If its
     files exist and cannot be read, the other blocks run and the exit code is 1.
 
-    embinit run experiments/demo.toml
+    embinit run my.toml
     """
     from embinit.cli.console import console
     from embinit.cli.dry_run import data_notes, print_dry_run
@@ -113,6 +113,7 @@ def command(
     from embinit.cli.execute import executed, report
     from embinit.errors import EmbinitError, require
     from embinit.experiments.execution.tensorboard import curves_observer
+    from embinit.experiments.inputs.locations import files_of
     from embinit.experiments.plan import specs_of, unfinished, with_epochs, with_first_seeds, write_plan
     from embinit.experiments.runs.store import is_done
 
@@ -121,6 +122,8 @@ def command(
         require("tensorboard", "tensorboard", "--tensorboard")
     where = planning.places_of(runs, work, data, vectors)
     drafts = planning.drafts_of(files, block)
+    inputs = [path for draft in drafts for path in files_of(draft, where)]
+    shared.keep_inputs([(plan or where.work) / "jobs.json"], *inputs)
     if epochs is not None:
         drafts = with_epochs(drafts, epochs)
     resolved = planning.looked_up(drafts, where) if dry_run else planning.resolved_of(drafts, where)
@@ -131,30 +134,30 @@ def command(
         return
     specs = specs_of(resolved)
     _record(drafts, resolved, runs, whole=not block and seeds is None, quick=epochs is not None)
-    _say_missing(resolved)
+    _print_missing(resolved)
     for note in data_notes(resolved):
         console(err=True).print(note, markup=False, soft_wrap=True)
-    todo = unfinished(resolved, specs, runs)
+    missing = unfinished(resolved, specs, runs)
     if plan is not None:
-        path = write_plan(resolved, todo, plan, where.work)
-        _planned(path, len(todo), len(specs) - len(todo), json)
+        path = write_plan(resolved, missing, plan, where.work)
+        _print_plan(path, len(missing), len(specs) - len(missing), json)
         _end_with_damaged(resolved)
         return
     measured = _measure(drafts, resolved, runs, where)
     if not specs and not measured:
-        raise EmbinitError("nothing can be run here; the reasons stand above")
+        raise EmbinitError("nothing can be run here; see the reasons above")
     if not json:
-        _say_measured(measured)
+        _print_measured(measured)
     if not specs:
         _end_with_damaged(resolved)
         return
-    # Runs of the user's own files may be finished under another key; the executor knows runs by their own keys alone.
-    executable = [spec for spec in specs if spec in todo or is_done(runs / spec.key)]
+    # A run on the user's own files may be finished under another key, and the executor looks for its own key only.
+    executable = [spec for spec in specs if spec in missing or is_done(runs / spec.key)]
     jobs = write_plan(resolved, executable, where.work, where.work)
     if keep_weights:
-        _say_without_weights([runs / spec.key for spec in specs])
-    again = f"embinit {shlex.join(sys.argv[1:])}"
-    with _continuable(again), curves_observer(tensorboard, resolved.experiments, runs) as curves:
+        _print_without_weights([runs / spec.key for spec in specs])
+    continuing = f"embinit {shlex.join(sys.argv[1:])}"
+    with _continuable(continuing), curves_observer(tensorboard, resolved.experiments, runs) as curves:
         if engine == "ray":
             summary = run_on_ray(jobs, runs, device, members, workers, address, curves, keep_weights)
         else:
@@ -162,15 +165,15 @@ def command(
     summary.already += len(specs) - len(executable)
     if not json:
         _results(resolved, runs)
-        _say_next(files, epochs, tensorboard, runs)
+        _print_next(files, epochs, tensorboard, runs)
         if keep_weights:
-            _say_weights(resolved, runs)
-    report(summary, runs, json, again)
+            _print_weights(resolved, runs)
+    report(summary, runs, json, continuing)
     _end_with_damaged(resolved)
 
 
 @contextmanager
-def _continuable(again: str) -> Iterator[None]:
+def _continuable(command: str) -> Iterator[None]:
     """Print the command that continues from the last checkpoint if a second Ctrl-C stops training at once."""
     from embinit.cli.console import console
 
@@ -178,13 +181,13 @@ def _continuable(again: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         console(err=True).print(
-            f"stopped at once; to go on from the last checkpoint: {again}", markup=False, soft_wrap=True
+            f"stopped at once; to continue from the last checkpoint: {command}", markup=False, soft_wrap=True
         )
         raise typer.Exit(130) from None
 
 
-def _say_without_weights(folders: list[Path]) -> None:
-    """Say which runs will not get weights, because they are finished already."""
+def _print_without_weights(folders: list[Path]) -> None:
+    """Print which runs will not get weights, because they were finished without them."""
     from embinit.cli.console import console
     from embinit.experiments.runs.store import is_done
     from embinit.experiments.runs.weights import NAME
@@ -197,7 +200,7 @@ def _say_without_weights(folders: list[Path]) -> None:
         console(err=True).print(text, markup=False, soft_wrap=True)
 
 
-def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, runs: Path) -> None:
+def _print_next(files: list[Path], epochs: int | None, tensorboard: Path | None, runs: Path) -> None:
     """Print the commands that show the results."""
     from embinit.cli.console import console
 
@@ -206,7 +209,7 @@ def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, r
         screen.print(f"curves: tensorboard --logdir {shlex.quote(str(tensorboard))}", markup=False, soft_wrap=True)
     if epochs is not None:
         screen.print(
-            f"a quick look of {plural(epochs, 'epoch')}: reports leave these runs out", markup=False, soft_wrap=True
+            f"a quick look with {plural(epochs, 'epoch')}: reports leave these runs out", markup=False, soft_wrap=True
         )
         return
     folder = "" if runs == planning.RUNS else f" --runs {shlex.quote(str(runs))}"
@@ -214,11 +217,11 @@ def _say_next(files: list[Path], epochs: int | None, tensorboard: Path | None, r
         screen.print(f"report: embinit report {shlex.quote(str(file))}{folder}", markup=False, soft_wrap=True)
 
 
-def _say_weights(resolved: Resolved, runs: Path) -> None:
+def _print_weights(resolved: Resolved, runs: Path) -> None:
     """Print, for each block of language models, the command that converts the weights of the best run."""
     from embinit.cli.console import console
     from embinit.cli.listing import words
-    from embinit.experiments.runs.splits import with_scored_split
+    from embinit.experiments.runs.result import with_scored_split
     from embinit.experiments.runs.store import results_of
     from embinit.experiments.runs.weights import NAME
     from embinit.reports.metrics import metric
@@ -252,7 +255,7 @@ def _record(drafts: list[Draft], resolved: Resolved, runs: Path, whole: bool, qu
             record(runs, draft.file, experiment.name, planned, whole_file, quick)
 
 
-def _say_missing(resolved: Resolved) -> None:
+def _print_missing(resolved: Resolved) -> None:
     from embinit.cli.console import console
 
     for experiment in resolved.experiments:
@@ -272,19 +275,22 @@ def _end_with_damaged(resolved: Resolved) -> None:
         raise typer.Exit(1)
 
 
-def _planned(path: Path, todo: int, done: int, json: bool) -> None:
+def _print_plan(path: Path, missing: int, done: int, json: bool) -> None:
     from embinit.cli.console import console, print_json
 
     size = sum(file.stat().st_size for file in path.parent.rglob("*") if file.is_file())
     if json:
-        print_json({"jobs": str(path), "runs": todo, "already": done, "bytes": size})
+        print_json({"jobs": str(path), "runs": missing, "already": done, "bytes": size})
         return
     screen = console()
     screen.print(
-        f"{plural(todo, 'run')} planned ({done:,} are done), {size / 1e6:.1f} MB: {path}", markup=False, soft_wrap=True
+        f"{plural(missing, 'run')} planned ({done:,} finished before), {size / 1e6:.1f} MB: {path}",
+        markup=False,
+        soft_wrap=True,
     )
     screen.print(
-        f"on the other machine: embinit execute {path.name} --out runs; then here: embinit collect FOLDER", markup=False
+        f"next, on the other machine: embinit execute {path.name} --out runs; then here: embinit collect FOLDER",
+        markup=False,
     )
 
 
@@ -302,7 +308,7 @@ def _measure(drafts: list[Draft], resolved: Resolved, runs: Path, where: Places)
     return written
 
 
-def _say_measured(written: list[Path]) -> None:
+def _print_measured(written: list[Path]) -> None:
     from embinit.cli.console import console
     from embinit.cli.listing import measured_table
     from embinit.experiments.measured import read_measured
@@ -316,7 +322,7 @@ def _say_measured(written: list[Path]) -> None:
 
 
 def _results(resolved: Resolved, runs: Path) -> None:
-    """Print the mean score of each line of each block."""
+    """Print the mean score of each start of each block."""
     from embinit.cli.console import console
     from embinit.cli.listing import results_table
     from embinit.experiments.runs.store import results_of

@@ -22,10 +22,10 @@ def command(
     """Show which runs of experiments are finished, which are in training and where, and which failed and why.
 
     Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings.
-    Stale runs are finished runs that one of the files planned once and does not plan any more, and runs of a quick look
+    Stale runs are finished runs that one of the files once planned and no longer plans, and runs of a quick look
     (`embinit run --epochs`).
 
-    embinit status experiments/demo.toml
+    embinit status my.toml
     """
     from embinit.cli.console import console, print_json
     from embinit.cli.listing import lines_table, not_run

@@ -113,9 +113,15 @@ def read_text(path: Path) -> Corpus:
             why = f" ({reading.examples[0]})" if reading.examples else ""
             where = "" if split == "all" else f"{split}: "
             raise EmbinitError(f"{where}no text in {', '.join(file.name for file in paths)}{why}")
+    notes: tuple[str, ...] = ()
     if "all" in splits:
         splits = in_order(splits["all"], path.name)
-    return Corpus("text", "language_model", splits, languages=("xx",))
+        sizes = {name: f"{len(split):,}" for name, split in splits.items()}
+        notes = (
+            f"no file holds validation text, so {sizes['valid']} lines for validation and {sizes['test']} for the test were "
+            f"taken from the end of the text; {sizes['train']} are left for training",
+        )
+    return Corpus("text", "language_model", splits, languages=("xx",), notes=notes)
 
 
 def _located(path: Path) -> dict[str, list[Path]]:

@@ -29,7 +29,7 @@ def read_files(paths: Path | Sequence[Path], pair: str | None = None) -> Corpus:
     Parameters
     ----------
     paths
-        A folder (docs/how-to/data.md lists the names that its files may have), a table, or two text files: the source's and
+        A folder (docs: how-to/data lists the names of its files), a table, or two text files: the source's and
         the target's.
     pair
         The languages of a translation, `SOURCE-TARGET`.
@@ -50,7 +50,8 @@ def read_files(paths: Path | Sequence[Path], pair: str | None = None) -> Corpus:
         splits[split], labels = _split(rows, reading, labels)
         if not len(splits[split]):
             why = f": {reading.examples[0]}" if reading.examples else ""
-            raise EmbinitError(f"{split}: no usable row in {', '.join(reading.files)}{why}")
+            where = "" if split == "all" else f"{split}: "
+            raise EmbinitError(f"{where}no usable row in {', '.join(reading.files)}{why}")
     kinds = {(rows.labels is None, len(rows.texts)) for rows in splits.values()}
     if len(kinds) > 1:
         names = ", ".join(path.name for path in files.paths)

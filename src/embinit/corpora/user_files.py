@@ -124,8 +124,8 @@ def _files(folder: Path, split: str, names: Sequence[str], pair: str | None) -> 
     prefixes = [*(f"{name}." for name in names), *([""] if split == "all" else [])]
     for prefix in prefixes:
         for sides in _sides(prefix, pair):
-            found = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in sides]
-            both = tuple(path for path in found if path is not None)
+            paths = [existing(folder, [f"{prefix}{side}.txt", f"{prefix}{side}"]) for side in sides]
+            both = tuple(path for path in paths if path is not None)
             if len(both) == 2:
                 return both
     for name in names:
@@ -149,7 +149,7 @@ def _sides(prefix: str, pair: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _note_languages(folder: Path, names: Sequence[str]) -> None:
-    """Raise if a folder holds text in two languages, because nobody has said which of them is the source."""
+    """Raise EmbinitError if a folder holds text in two languages, because the source language is not known."""
     for name in names:
         files = [path for path in sorted(folder.glob(f"{name}.*")) if language_of(path)]
         languages = sorted({str(language_of(path)) for path in files})

@@ -56,7 +56,7 @@ def absorption(rows: Matrix, host: Host, seed: int = 0) -> Absorption | None:
         number_format: position_loss(sample[:2000], table[places[:2000]], factor, number_format)
         for number_format in FORMATS
     }
-    with np.errstate(over="ignore", invalid="ignore"):  # of rows at the edge of float32, which recipes refuse
+    with np.errstate(over="ignore", invalid="ignore"):  # rows at the limit of float32 overflow; recipes refuse them
         return Absorption(
             ratio=standard_deviation(usable) * factor / host.position_rms,
             position_readout=_readout_accuracy(sample * np.float32(factor), table, seed),

@@ -12,14 +12,14 @@ import numpy as np
 
 from embinit.files import replacing
 from embinit.format import plural, printable
-from embinit.text.markers import scheme_of
+from embinit.text.markers import encode_token, scheme_of
 from embinit.types import Aligned
 
-#: The text of a summary shows so many tokens, and JSON so many.
+#: The number of tokens in the text of a summary, and in JSON.
 _SHOWN, _LISTED = 10, 100
-#: A summary cuts longer tokens.
+#: Longer tokens are cut in a summary.
 _LONGEST = 40
-#: A reason explains at least this share of the missing tokens.
+#: A reason must explain at least this share of the missing tokens.
 _SMALLEST_SHARE = 0.1
 _WORD_AND_COUNT = re.compile(r"\S+[ \t]+\d+|\d+[ \t]+\S+")
 #: `dog,` `"the` `don't`
@@ -31,7 +31,7 @@ _ESCAPED = re.compile(r".*(&(apos|quot|amp|lt|gt|#\d+);|@-@).*")
 class Reason:
     """A likely reason why tokens are missing."""
 
-    #: `word count`, `case`, `pieces`, `escapes` or `tokenization`
+    #: `word count`, `lines`, `case`, `pieces`, `escapes` or `tokenization`
     kind: str
     #: the number of missing tokens that it explains
     tokens: int
@@ -53,11 +53,11 @@ class MissingTokens:
 
     def first(self, most: int = _SHOWN) -> str:
         """Return the first tokens in one line, with their counts if these are known."""
-        shown = [_shown(token) for token in self.tokens[:most]]
+        texts = [_shown(token) for token in self.tokens[:most]]
         if self.counts is not None:
-            shown = [f"{token} ({count:,})" for token, count in zip(shown, self.counts, strict=False)]
-        rest = len(self.tokens) - len(shown)
-        return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+            texts = [f"{token} ({count:,})" for token, count in zip(texts, self.counts, strict=False)]
+        rest = len(self.tokens) - len(texts)
+        return ", ".join(texts) + (f" and {rest:,} more" if rest else "")
 
     def facts(self) -> list[tuple[str, str]]:
         """Return labels and texts for a summary; nothing if no token is missing."""
@@ -83,7 +83,7 @@ class MissingTokens:
         if self.counts is not None:
             lines = [f"{token}\t{count}" for token, count in zip(lines, self.counts, strict=True)]
         with replacing(path) as file:
-            file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+            file.write(b"".join(encode_token(line) + b"\n" for line in lines))
 
 
 def missing_tokens(aligned: Aligned) -> MissingTokens:
@@ -97,9 +97,9 @@ def missing_tokens(aligned: Aligned) -> MissingTokens:
     ids = np.array([row for row, kind in enumerate(aligned.kinds) if kind == "missing"], dtype=np.int64)
     counts = None
     if aligned.vocabulary.counts is not None:
-        found = aligned.vocabulary.counts[ids]
-        order = np.argsort(-found, kind="stable")
-        ids, counts = ids[order], tuple(found[order].tolist())
+        occurrences = aligned.vocabulary.counts[ids]
+        order = np.argsort(-occurrences, kind="stable")
+        ids, counts = ids[order], tuple(occurrences[order].tolist())
     tokens = tuple(aligned.vocabulary.tokens[row] for row in ids.tolist())
     return MissingTokens(tokens, counts, tuple(_reasons(tokens, aligned)))
 
@@ -109,6 +109,12 @@ def _reasons(tokens: tuple[str, ...], aligned: Aligned) -> Iterator[Reason]:
     pairs = [token for token in tokens if _WORD_AND_COUNT.fullmatch(token)]
     if _enough(pairs, tokens):
         yield _reason("word count", "a word and its count in one line", pairs, "keep the word alone in each line")
+        return
+    lines = [token for token in tokens if len(token.split()) > 2]
+    if _enough(lines, tokens):
+        yield _reason(
+            "lines", "lines of text instead of words", lines, "build the vocabulary from the text with --text"
+        )
         return
     if tokens and scheme_of(aligned.vocabulary.tokens) != "words" and aligned.vocabulary.split is None:
         remedy = "give the tokenizer's folder or tokenizer.json, so that rows of pieces are composed"

@@ -21,7 +21,7 @@ def plot(diagnosis: Diagnosis, path: Path) -> None:
     """Write a figure of the numbers that the model adds: scaled rows, Xavier's rows of this size, and positions."""
     image_format = path.suffix.lstrip(".").lower()
     if image_format not in _FORMATS:
-        raise EmbinitError(f"cannot draw {path.name}: the name must end in .{', .'.join(_FORMATS)}")
+        raise EmbinitError(f"cannot draw {path.name}; the name must end in .{', .'.join(_FORMATS)}")
     matplotlib = require("matplotlib", "plot", "a figure")
     matplotlib.use("Agg")
     from matplotlib import pyplot

@@ -41,7 +41,7 @@ def position_loss(rows: Matrix, positions: Matrix, multiplier: float, number_for
         scaled = rounded(rounded(rows, stored) * factor, stored)
         total = rounded(scaled + rounded(positions, stored), number_format)
         remaining = total.astype(np.float64) - scaled
-    remaining[~np.isfinite(remaining)] = 0.0  # beyond the range of the format nothing remains
+    remaining[~np.isfinite(remaining)] = 0.0  # values beyond the range of the format lose everything
     added = positions.astype(np.float64)
     product = float((remaining * added).sum())
     energy = float((remaining * remaining).sum()) * float((added * added).sum())

@@ -29,11 +29,13 @@ _TO_HOST = "pretrained | center | scale to=host"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do with these vectors in this model."""
+    """The advice for vectors in a model: a recipe, a learning rate, and the findings behind them."""
 
     #: the rule that decided; it gives the advice and the headline
     case: Case
+    #: the advised recipe
     recipe: str
+    #: the single findings, each with its severity and its sentence
     findings: tuple[Finding, ...]
     #: the factor on the rows' learning rate: 1 is the rate of the other weights
     rate: float = 1.0
@@ -104,7 +106,7 @@ class Verdict:
         return recipe_of(advised, self.fill)(aligned, stream(seed, "matrix"), self.host)
 
     def on_rows_of(self, recipe: Recipe) -> Verdict:
-        """Return the verdict on rows that a recipe made: to keep them means to make them by this recipe."""
+        """Return the verdict for rows that a recipe made: the advice to keep them becomes the advice to use this recipe."""
         if str(recipe) == "pretrained":
             return replace(self, fill=recipe.fill)
         # A recipe without a name is written out as its steps.
@@ -134,7 +136,7 @@ def _data() -> dict[str, Any]:
 
 
 def thresholds() -> Thresholds:
-    """Return the thresholds of the verdict; their evidence stands in the file."""
+    """Return the thresholds of the verdict; the file also has their evidence."""
     return {table: values for table, values in _data().items() if table != "evidence"}
 
 
@@ -228,7 +230,7 @@ def _for_slow_rows(basis: Basis, full_rate: _Decision, limits: Thresholds) -> _D
     centered = abs(spread.mean) <= limits["rows"]["offset"] * spread.std
     if centered and abs(math.log(own_ratio / ratio)) <= math.log(limit["near"]):
         return _Decision("slow_standardized", "pretrained", [*full_rate.findings, *reasons])
-    # The size of the rows is good at the full rate only, so it is a note here.
+    # The size of the rows is good only at the full rate, so the finding becomes a note.
     findings = [
         replace(finding, severity="note") if finding.severity == "good" else finding for finding in full_rate.findings
     ]
@@ -243,7 +245,7 @@ def _quoted(name: str, kind: str, **numbers: object) -> Finding:
 def _absorption(
     severity: Severity, kind: str, basis: Basis, absorbed: Absorption, *, readout: bool = True, neighbours: bool = True
 ) -> Finding:
-    """Return the finding about rows and positions, with the measurements that matter for it."""
+    """Return the finding about rows and positions, with the relevant measurements."""
     tested = basis.host.positions == "sinusoidal" and basis.host.norm == "none"
     numbers = {
         "ratio": absorbed.ratio,

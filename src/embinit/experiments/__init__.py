@@ -1,1 +1,1 @@
-"""Experiments: from a TOML to members, engines and run folders."""
+"""Experiments: read a TOML file, train its runs side by side, and write a folder for each run."""

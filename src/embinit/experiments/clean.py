@@ -1,4 +1,4 @@
-"""The files in a folder of runs that nobody needs any more."""
+"""Find and remove the files in a folder of runs that are no longer needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def removable(plans: Mapping[Path, Experiment], runs: Path, others: bool = False
         "other": other if others else [],
         "failed": sorted(runs.glob("*.failed.json")),
         "checkpoint": idle,
-        # A process at work may be writing one just now.
+        # A running process may be writing one of them.
         "unfinished": [] if busy else sorted(runs.glob(".*.part")),
     }
 

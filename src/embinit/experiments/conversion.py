@@ -1,4 +1,4 @@
-"""A trained language model as a folder of transformers, loaded again and compared."""
+"""Write a trained language model as a folder for transformers, load it again, and compare the two."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from embinit.errors import EmbinitError, require
 from embinit.experiments.runs.weights import KeptWeights, read_weights
 from embinit.export.resize import quiet
 from embinit.files import replacing_folder
-from embinit.records import Damaged
+from embinit.records import Damaged, typed
 from embinit.text.tokenizers import tokenizer
 
-#: Logits may differ by this share of the largest one.
+#: The accepted difference of logits, as a share of the largest one.
 _TOLERANCE = 1e-4
 _BLOCKS = 4
-#: Lines that both tokenizers must split alike.
+#: Both tokenizers must split these lines alike.
 _LINES = ("A small example .", "two  words\tapart", "Ünïcödé 1,000 %")
 _SPECIALS = {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": "<eos>", "eos_token": "<eos>"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """The folder that was written."""
+    """A written folder and the facts about its model."""
 
     path: Path
-    #: transformers' class
+    #: the class of transformers
     model: str
     parameters: int
     tokens: int
-    #: the largest difference between the logits of this package and those of the folder that was loaded again
+    #: the largest difference between the logits of this package and those of the loaded folder
     difference: float
-    #: whether the folder has a tokenizer; without one it has the vocabulary alone
+    #: whether the folder has a tokenizer; without one it has only the vocabulary
     tokenizer: bool
 
 
 def convert(run: Path, out: Path) -> Converted:
-    """Write the best weights of a run as a folder of transformers, load it again and compare the logits.
+    """Write the best weights of a run as a folder for transformers, load it again and compare the logits.
 
     Parameters
     ----------
@@ -53,41 +53,64 @@ def convert(run: Path, out: Path) -> Converted:
         If the run has no weights, transformers has no class for its model, or the logits differ.
     """
     weights = read_weights(run)
-    architecture = _architecture(weights, run)
+    architecture = architecture_of(weights, run)
+    check_shapes(weights, architecture, run)
     if not architecture.is_language_model:
-        raise EmbinitError(f"{run} is a {architecture.task}; only language models become folders of transformers")
-    transformers = require("transformers", "train", "writing a folder of transformers")
-    torch = require("torch", "train", "writing a folder of transformers")
+        raise EmbinitError(f"{run} is a {architecture.task}; only language models can be converted")
+    transformers = require("transformers", "train", "writing a folder for transformers")
+    torch = require("torch", "train", "writing a folder for transformers")
     from embinit.models.conversion import transformers_model, transformers_weights
 
-    made = transformers_model(architecture)
+    described = transformers_model(architecture)
     own = {name: torch.from_numpy(values) for name, values in weights.tensors.items()}
-    kind = getattr(transformers, made.name)
-    model = kind(kind.config_class(**made.config))
+    kind = getattr(transformers, described.name)
+    model = kind(kind.config_class(**described.config))
     model.load_state_dict(_checked(transformers_weights(architecture, own), model, run))
     tokens = weights.facts["vocabularies"]["text"]
     with quiet(), replacing_folder(out) as folder:
         model.save_pretrained(folder)
         (folder / "vocabulary.json").write_text(json.dumps(tokens, ensure_ascii=False), "utf-8")
-        has_tokenizer = _write_tokenizer(weights, made.config, folder)
+        has_tokenizer = _write_tokenizer(weights, described.config, folder)
         auto = "AutoModelForCausalLM" if architecture.task == "language_model" else "AutoModelForMaskedLM"
         loaded = getattr(transformers, auto).from_pretrained(folder).eval()
         difference = _difference(architecture, own, loaded)
-    return Converted(out, made.name, sum(p.numel() for p in model.parameters()), len(tokens), difference, has_tokenizer)
+    return Converted(
+        out, described.name, sum(p.numel() for p in model.parameters()), len(tokens), difference, has_tokenizer
+    )
 
 
-def _architecture(weights: KeptWeights, run: Path) -> Any:
+def architecture_of(weights: KeptWeights, run: Path) -> Any:
+    """Return the architecture that kept weights belong to."""
     from embinit.models.architecture import Architecture
 
-    values = {**weights.facts["architecture"]}
     try:
+        values = typed(weights.facts["architecture"], Architecture)
         return Architecture(**{**values, "vocabularies": tuple(values["vocabularies"])})
-    except (EmbinitError, TypeError, KeyError) as error:
-        raise Damaged(f"{run} has weights of a model that this embinit does not know: {error}") from None
+    except EmbinitError as error:
+        raise Damaged(f"{run} has weights of a model that this version of embinit does not know: {error}") from None
+
+
+def check_shapes(weights: KeptWeights, architecture: Any, run: Path) -> None:
+    """Raise Damaged unless the tensors are those of the architecture, before a model of its size is made."""
+    from embinit.models.parameters import parameters
+
+    for side, size in zip(architecture.sides, architecture.vocabularies, strict=True):
+        tokens = weights.facts["vocabularies"].get(side, [])
+        if len(set(tokens)) != size or side not in weights.facts["tokenizers"]:
+            raise Damaged(f"{run} has weights that do not fit its model: {size:,} rows and {len(tokens):,} tokens")
+    if architecture.layers > len(weights.tensors):
+        raise Damaged(f"{run} has weights that do not fit its model: it has {architecture.layers:,} layers")
+    shapes = {parameter.name: parameter.shape for parameter in parameters(architecture)}
+    for side, size in zip(architecture.sides, architecture.vocabularies, strict=True):
+        shapes[f"{side}.embedding"] = (size, architecture.dim)
+    found = {name: values.shape for name, values in weights.tensors.items()}
+    wrong = [name for name in {**shapes, **found} if shapes.get(name) != found.get(name)]
+    if wrong:
+        raise Damaged(f"{run} has weights that do not fit its model: {wrong[0]}")
 
 
 def _checked(named: dict[str, Any], model: Any, run: Path) -> dict[str, Any]:
-    """Return the weights of a model, each there and of its shape; buffers that hold no weights stay as they are."""
+    """Return the state of a model with these weights; raise Damaged if a weight is missing or has another shape."""
     wanted = model.state_dict()
     parameters = dict(model.named_parameters())
     wrong = [name for name, value in named.items() if name not in wanted or wanted[name].shape != value.shape]
@@ -114,14 +137,14 @@ def _difference(architecture: Any, own: dict[str, Any], loaded: Any) -> float:
         theirs = loaded(ids).logits.flatten(0, 1)
     difference = float((ours - theirs).abs().max())
     if not difference <= _TOLERANCE * max(1.0, float(ours.abs().max())):
-        raise EmbinitError(f"the folder that was loaded again gives other logits: they differ by {difference:.2g}")
+        raise EmbinitError(f"the written folder gives other logits than the run: they differ by {difference:.2g}")
     return difference
 
 
 def _write_tokenizer(weights: KeptWeights, config: dict[str, Any], folder: Path) -> bool:
-    """Write a tokenizer that splits text as the run's does; return whether there is one.
+    """Write a tokenizer that splits text as the run did; return whether such a tokenizer exists.
 
-    A vocabulary of sub-words is a part of its tokenizer's, in another order: such a tokenizer is not written.
+    A sub-word tokenizer is not written, because the run's vocabulary is a reordered part of the tokenizer's vocabulary.
     """
     transformers = require("transformers", "train", "writing a tokenizer")
     spec, tokens = weights.facts["tokenizers"]["text"], weights.facts["vocabularies"]["text"]
@@ -130,15 +153,15 @@ def _write_tokenizer(weights: KeptWeights, config: dict[str, Any], folder: Path)
         return False
     import tokenizers
 
-    made = tokenizers.Tokenizer(
+    splitter = tokenizers.Tokenizer(
         tokenizers.models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>")
     )
-    made.pre_tokenizer = split
+    splitter.pre_tokenizer = split
     if weights.facts["lower"]:
-        made.normalizer = tokenizers.normalizers.Lowercase()
+        splitter.normalizer = tokenizers.normalizers.Lowercase()
     specials = {**_SPECIALS, **({"mask_token": "<mask>"} if tokens[4:5] == ["<mask>"] else {})}
     length = config.get("n_positions") or config.get("max_position_embeddings")
-    whole = transformers.PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=length, **specials)
+    whole = transformers.PreTrainedTokenizerFast(tokenizer_object=splitter, model_max_length=length, **specials)
     number = {token: i for i, token in enumerate(tokens)}
     split_line = tokenizer(spec)
     for line in _LINES:
@@ -150,7 +173,7 @@ def _write_tokenizer(weights: KeptWeights, config: dict[str, Any], folder: Path)
 
 
 def _splitting(spec: str) -> Any:
-    """Return how a tokenizer of the library `tokenizers` splits text as this one does; None: there is no such way."""
+    """Return the pre-tokenizer of the library `tokenizers` that splits text like this one; None if there is none."""
     from tokenizers import Regex, pre_tokenizers
 
     each = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")

@@ -22,8 +22,9 @@ from embinit.errors import EmbinitError
 from embinit.experiments.spec import Spec, digest
 from embinit.experiments.spec_reader import check_settings, spec_of
 from embinit.files import replacing
+from embinit.models import architecture
 from embinit.records import Damaged, read_json, typed
-from embinit.training.options import PER_MEMBER
+from embinit.training import options
 
 VERSION = 1
 
@@ -39,10 +40,13 @@ class Job:
 
     @property
     def shape(self) -> str:
-        """Return a hash of the settings that members of a group share: task, model, and training except the row rates."""
+        """Return a hash of the task and of all settings that members of a group must share."""
         content = self.spec.as_json()
-        shared = {name: value for name, value in content["training"].items() if name not in PER_MEMBER}
-        return digest([content["task"], content["model"], shared])
+        shared = [
+            {name: value for name, value in content[part].items() if name not in own}
+            for part, own in (("model", architecture.PER_MEMBER), ("training", options.PER_MEMBER))
+        ]
+        return digest([content["task"], *shared])
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def read_content(path: Path) -> dict[str, Any]:
         path, dict[str, Any], "give the jobs.json of a folder that `embinit run --plan` wrote"
     )
     if not {"version", "jobs"} <= content.keys():
-        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote")
+        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder from `embinit run --plan`")
     if content["version"] != VERSION:
         raise EmbinitError(
             f"{path} has version {content['version']!r}, and this embinit reads version {VERSION}; "

@@ -74,7 +74,7 @@ class Measured(TypedDict, total=False):
 
 def _check_distribution(row: DistributionRow) -> None:
     if not row.keys() & {"sides", "positions"}:
-        raise Damaged("it has neither 'sides' nor 'positions'")
+        raise Damaged("'sides' and 'positions' are both missing")
 
 
 def _check_analogy(row: AnalogyRow) -> None:
@@ -88,7 +88,7 @@ def _check_verdict(row: VerdictRow) -> None:
     basis = basis_of(typed(row["basis"], Basis))
     absorbed = 1.0 if basis.absorbed is None else basis.absorbed.ratio
     if min(basis.rows, basis.spread.rows, basis.spread.dim) < 1 or basis.spread.std < 0 or absorbed < 0:
-        raise Damaged("basis has a size or a σ that no matrix has")
+        raise Damaged("basis has an impossible size or σ")
 
 
 _ROWS: dict[str, Any] = {"distribution": DistributionRow, "analogy": AnalogyRow, "verdict": VerdictRow}
@@ -97,9 +97,14 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 }  # fmt: skip
 
 
+def measured_path(runs: Path, name: str) -> Path:
+    """Return the file with the measurements of an experiment, which need not exist."""
+    return runs / "measured" / f"{component(name, 'the name of the experiment')}.json"
+
+
 def read_measured(runs: Path, name: str) -> Measured | None:
     """Return the measurements of an experiment; None if there are none yet."""
-    path = runs / "measured" / f"{component(name, 'the name of the experiment')}.json"
+    path = measured_path(runs, name)
     if not path.is_file():
         return None
     try:
@@ -109,7 +114,7 @@ def read_measured(runs: Path, name: str) -> Measured | None:
 
 
 def checked(content: Any) -> Measured:
-    """Return measurements whose values all have the expected types; Damaged names the first that has not."""
+    """Return measurements whose values have the expected types; raise Damaged for the first value that has not."""
     measured = cast(Measured, typed(content, Measured))
     if measured["kind"] not in _ROWS:
         raise Damaged(f"kind is {measured['kind']!r}, but one of {', '.join(_ROWS)} is expected")

@@ -1,4 +1,4 @@
-"""Resolved experiments as a folder that any machine can execute: jobs.json, prepared tasks, rows."""
+"""Write resolved experiments as a folder that any machine can execute: jobs.json, prepared tasks, rows."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from embinit.experiments.spec import Spec
 
 
 def specs_of(resolved: Resolved) -> list[Spec]:
-    """Return every run that can be made here, each once, in the files' order."""
-    found: dict[str, Spec] = {}
+    """Return the runs that can be trained here, each once, in the order of the files."""
+    specs: dict[str, Spec] = {}
     for experiment in resolved.experiments:
         if experiment.kind == "training":
             for block in experiment.blocks:
                 if not block.missing:
-                    found.update({planned.spec.key: planned.spec for planned in block.runs})
-    return list(found.values())
+                    specs.update({planned.spec.key: planned.spec for planned in block.runs})
+    return list(specs.values())
 
 
 def unfinished(resolved: Resolved, specs: list[Spec], runs: Path) -> list[Spec]:
-    """Return the specs without a finished run; a run on the user's own files may have another key (`finished_folders`)."""
+    """Return the specs without a finished run; a run on the user's own files is also found under another key."""
     done = {key for experiment in resolved.experiments for key in finished_folders(experiment, runs)}
     return [spec for spec in specs if spec.key not in done]
 
 
 def with_first_seeds(resolved: Resolved, count: int) -> Resolved:
-    """Return the experiments with the first so many seeds of each block alone; what trains nothing stays whole."""
+    """Return the experiments with only the first seeds of each block; experiments that train nothing stay unchanged."""
     experiments = []
     for experiment in resolved.experiments:
         if experiment.kind != "training":
@@ -72,7 +72,7 @@ def _with(values: tuple[tuple[str, Any], ...], name: str, value: Any) -> tuple[t
 
 
 def jobs_of(resolved: Resolved, specs: list[Spec]) -> list[Job]:
-    """Return runs as jobs whose data and rows are read where they were made."""
+    """Return runs as jobs that read their data and rows from the folder of work."""
     return [
         Job(
             spec.key,
@@ -85,24 +85,24 @@ def jobs_of(resolved: Resolved, specs: list[Spec]) -> list[Job]:
 
 
 def write_plan(resolved: Resolved, specs: list[Spec], folder: Path, work: Path) -> Path:
-    """Return jobs.json below `folder`, with everything that it names beside it; what is there already is not copied."""
+    """Write jobs.json below `folder` with the files that it names, and return its path; existing equal files stay."""
     tasks = {data: ready.prepared.path.name for data, ready in resolved.tasks.items()}
     path = folder / "jobs.json"
     try:
         if folder.resolve() != work.resolve():
             for data in dict.fromkeys(spec.task.data for spec in specs):
-                _copied(work / "prepared" / tasks[data], folder / "prepared" / tasks[data])
+                _copy(work / "prepared" / tasks[data], folder / "prepared" / tasks[data])
             for rows in dict.fromkeys(side.rows for spec in specs for _, side in spec.sides if side.rows):
                 file = resolved.rows[rows].path
-                _copied(file, folder / "sources" / file.name)
+                _copy(file, folder / "sources" / file.name)
         write_jobs(specs, tasks, path, commit_of(), code_of())
     except OSError as error:
         raise EmbinitError(f"cannot write {folder}: {error.strerror or error}") from None
     return path
 
 
-def _copied(source: Path, target: Path) -> None:
-    """Copy a file or a folder, unless an equal one is there; a damaged one is replaced."""
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder, unless an equal one exists; a damaged one is replaced."""
     if _equal(source, target):
         return
     target.parent.mkdir(parents=True, exist_ok=True)

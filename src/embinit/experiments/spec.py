@@ -1,4 +1,4 @@
-"""What one run is, as one frozen value: equal specs are the same run."""
+"""The specification of a run as one frozen value; equal specs are the same run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 VERSION = 1
-#: Settings that were added after the first runs, each with the value that means the earlier behaviour. A spec leaves a
-#: setting out at this value, so that existing runs keep their keys.
+#: Settings that were added after the first runs, each with the value that means the earlier behaviour. A spec omits the
+#: setting at this value, so that existing runs keep their keys.
 LATER: dict[str, Any] = {
     "model.position_dims": 0, "model.position_gain": 1.0, "training.found_rate": 1.0, "model.norm_kind": "layer",
     "model.norm_epsilon": 1e-5, "model.final_norm": True, "model.biases": True, "model.output_bias": True,
@@ -48,14 +48,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Side:
-    """Where one embedding matrix comes from."""
+    """The origin of one embedding matrix: its source, its recipe and its fill."""
 
     #: a name from the experiment's `[sources]`; empty for random rows
     source: str
     recipe: str
     #: sha256 over the aligned rows; empty until they are read, and if there is no source
     rows: str = ""
-    #: steps of the recipe, so that a recipe whose name gets another meaning is another run
+    #: the name or the steps of the recipe
     steps: str = ""
     #: fill for the tokens that the source lacks
     fill: str = "target"
@@ -63,7 +63,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Spec:
-    """One run. `model` and `training` hold plain values, with every default but those of LATER."""
+    """One run. `model` and `training` hold plain values with all defaults, except those of LATER."""
 
     task: Task
     #: `source` and `target` of a translation, `text` of a classification, in the model's order
@@ -92,7 +92,7 @@ class Spec:
 
     @property
     def resolved(self) -> bool:
-        """Return whether the contents of the data and of the rows are known, not only their names."""
+        """Return whether the fingerprints of the data and of the rows are known."""
         return bool(self.task.data) and all(side.rows or not side.source for _, side in self.sides)
 
     def blank(self, dim: bool = True) -> Spec:

@@ -12,10 +12,10 @@ from embinit.records import Damaged, read_json, typed
 from embinit.training.options import Training
 from embinit.types import task_kind
 
-#: Largest values of sizes. Experiments that finish in a human lifetime stay far below them.
+#: The largest accepted sizes. Real experiments stay far below them.
 _LARGEST = {"layers": 1_000, "dim": 1 << 16, "heads": 1 << 12, "feedforward": 1 << 20, "length": 1 << 20}
 _LARGEST_TRAINING = {"epochs": 1_000_000, "batch": 1 << 20}
-#: What the prepared task decides.
+#: The fields that the prepared task decides.
 _DECIDED = ("task", "vocabularies", "classes")
 _Values = dict[str, bool | int | float | str | list[float] | None]
 _SPEC = {"task": Task, "sides": dict[str, Side], "seed": int, "model": _Values, "training": _Values}

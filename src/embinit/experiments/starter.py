@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import islice
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from embinit.corpora.running_text import read_text
 from embinit.corpora.user import read_files
-from embinit.corpora.user_files import find_user_files
+from embinit.corpora.user_files import find_user_files, is_table
+from embinit.diagnosis.missing import missing_tokens
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import canonical
 from embinit.experiments.definition.settings import SIDES
 from embinit.experiments.inputs.lookup import nearest
 from embinit.experiments.starter_file import TEXT_START, SideVectors, Starter
+from embinit.format import percent
 from embinit.hub import is_id
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.sources.catalogue import is_name
@@ -27,12 +30,18 @@ if TYPE_CHECKING:
     from embinit.corpora.examples import Corpus
     from embinit.types import Aligned, Vocabulary
 
-#: Vectors serve a side if they have at least this share of its running tokens.
-ENOUGH = 0.8
+#: Vectors are used for a side of a translation if they have at least this share of its running tokens ...
+_ENOUGH = 0.8
+#: ... and at most this much less than of the other side: English vectors have many tokens of a German text.
+_NEAR = 0.1
+#: Vectors with a smaller share of the running tokens of every side are refused.
+_FEWEST = 0.5
 #: Vocabularies are estimated from the first lines of the training rows.
 _LINES = 20_000
-#: Of vectors that are trained on the user's text.
+#: The dimension of vectors that are trained on the user's text.
 _OWN_DIM = 128
+#: A language in --pair: a code as in ISO 639, or xx for any language.
+_LANGUAGE = re.compile("[a-z]{2,3}")
 
 
 def starter(
@@ -64,13 +73,21 @@ def starter(
     Raises
     ------
     EmbinitError
-        If a file does not exist or cannot be used, or no vectors serve any side.
+        If a file does not exist or cannot be used, or no vectors fit any side.
     """
     for path in data:
         if not path.exists():
             raise EmbinitError(f"no such file: {path}{nearest([path])}")
         if "," in path.name:
-            raise EmbinitError(f"{path}: a comma separates two files in an experiment file; rename the file")
+            raise EmbinitError(f"{path} has a comma in its name, and a comma separates two files in a TOML; rename it")
+    if len(data) == 2 and data[0].samefile(data[1]):
+        raise EmbinitError(f"{data[0]} is given as the source and as the target; give two files")
+    languages = [] if pair is None else pair.split("-")
+    if not all(map(_LANGUAGE.fullmatch, languages)) or len(languages) > len(data):
+        expected = "two languages, as in de-en" if len(data) > 1 else "one language, as in en"
+        raise EmbinitError(f"the pair {pair!r} is not {expected}; a language is a code of two or three letters")
+    if text and is_table(data[0]):
+        raise EmbinitError(f"{data[0]} is a table, not running text; a table with labels is --labelled {data[0]}")
     paths = list(data)
     if text:
         corpus = read_text(data[0])
@@ -80,8 +97,9 @@ def starter(
     specs = _tokenizers(corpus, tokenizer, pair)
     vocabularies = _vocabularies(corpus, specs)
     unused: list[tuple[str, str, float]] = []
+    notes = list(corpus.notes)
     if vectors:
-        chosen = _chosen([_existing(path) for path in vectors], vocabularies, corpus.task, unused)
+        chosen = _chosen([_existing(path) for path in vectors], vocabularies, corpus.task, unused, notes)
     else:
         chosen = [SideVectors(side, None, _OWN_DIM, None, "pretrained_xavier") for side in vocabularies]
     known = None if set(corpus.languages) == {"xx"} else "-".join(corpus.languages)
@@ -89,7 +107,7 @@ def starter(
     spec = specs[0] if len(set(specs)) == 1 else ", ".join(specs)
     words = sum(len(line.split()) for line in corpus.splits["train"].texts[0]) if text else 0
     return Starter(
-        file, corpus.task, tuple(paths), known, spec, specs, rows, words, corpus.notes, tuple(chosen), tuple(unused)
+        file, corpus.task, tuple(paths), known, spec, specs, rows, words, tuple(notes), tuple(chosen), tuple(unused)
     )
 
 
@@ -97,10 +115,10 @@ def _with_splits(data: Sequence[Path], pair: str | None) -> list[Path]:
     """Return the files, or their folder if it has validation or test rows beside them: train.de and valid.de."""
     folder = data[0].parent
     try:
-        beside = find_user_files([folder], pair or find_user_files(list(data)).pair)
+        in_folder = find_user_files([folder], pair or find_user_files(list(data)).pair)
     except EmbinitError:
         return list(data)
-    return [folder] if len(beside.splits) > 1 and beside.splits.get("train") == tuple(data) else list(data)
+    return [folder] if len(in_folder.splits) > 1 and in_folder.splits.get("train") == tuple(data) else list(data)
 
 
 def _existing(path: str) -> str:
@@ -140,44 +158,57 @@ def _vocabularies(corpus: Corpus, specs: Sequence[str]) -> dict[str, Vocabulary]
         texts = {SIDES_OF_FILES[side]: column for side, column in zip(("source", "target"), train.texts, strict=True)}
     else:
         texts = {"text": [text for column in train.texts for text in column]}
-    made = {}
+    vocabularies = {}
     for place, (side, lines) in enumerate(texts.items()):
         spec = specs[place % len(specs)]
         words = (spec == "whitespace" or spec.startswith("spacy")) and corpus.task not in TEXT_TASKS
-        made[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
-    return made
+        vocabularies[side] = from_text(islice(lines, _LINES), tokenizer_of(spec), lower=words, min_count=2)
+    return vocabularies
 
 
-#: How files name the sides of a prepared task.
+#: The names of the sides of a prepared task in experiment files.
 SIDES_OF_FILES = {side: name for name, side in SIDES.items()}
 
 
 def _chosen(
-    vectors: Sequence[str], vocabularies: dict[str, Vocabulary], kind: str, unused: list[tuple[str, str, float]]
+    vectors: Sequence[str],
+    vocabularies: dict[str, Vocabulary],
+    kind: str,
+    unused: list[tuple[str, str, float]],
+    notes: list[str],
 ) -> list[SideVectors]:
-    """Return for each side the vectors that have most of its tokens; those that have too few are added to `unused`."""
+    """Return for each side the vectors that have most of its tokens.
+
+    A side of a translation whose vectors have too few of its tokens starts random, and is added to `unused`. The vectors of
+    the best side are always taken; a note tells that they have few tokens.
+    """
     from embinit.alignment import align
 
-    chosen: list[tuple[str, str, float, Aligned]] = []
+    best: list[tuple[str, str, float, Aligned]] = []
     for side, vocabulary in vocabularies.items():
-        found = [(path, align(path, vocabulary)) for path in vectors]
-        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(found)]
-        share, place = max(shares, key=lambda one: (one[0], -one[1]))
-        if share < ENOUGH:
-            unused.append((found[place][0], side, share))
-        else:
-            chosen.append((side, found[place][0], share, found[place][1]))
+        aligned_with = [(path, align(path, vocabulary)) for path in vectors]
+        shares = [(aligned.coverage()[1] or 0.0, place) for place, (_, aligned) in enumerate(aligned_with)]
+        share, place = max(shares, key=lambda pair: (pair[0], -pair[1]))
+        path, aligned = aligned_with[place]
+        best.append((side, path, share, aligned))
+    most = {path: max(share for _, other, share, _ in best if other == path) for _, path, _, _ in best}
+    chosen = [entry for entry in best if entry[2] >= max(_ENOUGH, most[entry[1]] - _NEAR)]
     if not chosen:
-        path, side, share = max(unused, key=lambda one: one[2])
-        raise EmbinitError(
-            f"{path} has {100 * share:.0f} % of the running tokens of the {side} side, and at least {100 * ENOUGH:.0f} % "
-            f"are needed; check its language, its case and the tokenizer with `embinit inspect {path} --text FILE`"
-        )
+        side, path, share, aligned = max(best, key=lambda entry: entry[2])
+        lacking = missing_tokens(aligned)
+        reasons = "".join(f"; likely reason: {reason.text}" for reason in lacking.reasons)
+        part = f"{path} has only {percent(share)} of the running tokens of the {side} side"
+        message = f"{part}; missing: {lacking.first()}{reasons}"
+        if share < _FEWEST:
+            raise EmbinitError(message)
+        notes.append(message)
+        chosen = [entry for entry in best if entry[0] == side]
+    unused += [(path, side, share) for side, path, share, _ in best if side not in [entry[0] for entry in chosen]]
     dims = {path: aligned.dim for _, path, _, aligned in chosen}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{path} has {dim}" for path, dim in dims.items())
         raise EmbinitError(
-            f"the vectors have different dimensions ({listed}), and one model has one; give vectors of one"
+            f"the vectors have different dimensions ({listed}), but a model has one; give vectors of the same dimension"
         )
     return [
         SideVectors(side, path, aligned.dim, share, _advised(aligned, kind)) for side, path, share, aligned in chosen
@@ -185,7 +216,7 @@ def _chosen(
 
 
 def _advised(aligned: Aligned, kind: str) -> str:
-    """Return the recipe that is advised for one learning rate, under its shortest name."""
+    """Return the advised recipe for a single learning rate, by its shortest name."""
     from embinit.diagnosis.diagnose import diagnose
     from embinit.hosts import host
 

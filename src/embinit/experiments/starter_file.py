@@ -15,7 +15,7 @@ _SMALL = 20_000
 _STEPS, _FEWEST_EPOCHS, _MOST_EPOCHS = 2_000, 10, 30
 _LONGEST = 100
 _SEEDS = (1, 2, 3)
-#: Of a running text: the tokens of a block, the blocks of a batch, and the rescaled start: GPT-2's σ.
+#: For a running text: the tokens of a block, the blocks of a batch, and the rescaled start with GPT-2's σ.
 _BLOCK, _BLOCKS = 128, 16
 TEXT_START = "pretrained | center | scale std=0.02"
 #: The random start, if it is not Xavier's.
@@ -39,7 +39,7 @@ class SideVectors:
 
 @dataclass(frozen=True)
 class Starter:
-    """What a first experiment file says."""
+    """The content of a first experiment file."""
 
     file: Path
     kind: str
@@ -55,7 +55,7 @@ class Starter:
     notes: tuple[str, ...]
     #: sides with vectors; the others start random
     vectors: tuple[SideVectors, ...]
-    #: (vectors, side, share of running tokens) that do not serve the side
+    #: (vectors, side, share of running tokens) of vectors that are not used, because the share is too small
     unused: tuple[tuple[str, str, float], ...]
 
     @property
@@ -66,7 +66,7 @@ class Starter:
     @property
     def starts(self) -> tuple[str, ...]:
         """Return the recipes that are compared."""
-        advised = {one.advised for one in self.vectors}
+        advised = {vectors.advised for vectors in self.vectors}
         if self.kind == "language_model":
             return _RANDOM[self.kind], "pretrained", TEXT_START
         third = next(iter(advised)) if len(advised) == 1 else "pretrained_xavier"
@@ -82,7 +82,7 @@ class Starter:
         return "\n".join([*self._head(), *self._sources(), *self._task(), *self._block()]) + "\n"
 
     def _question(self) -> str:
-        """Return what the task is, in a few words."""
+        """Return the name of the block: the task in a few words."""
         return " to ".join(path.resolve().name for path in self.paths)
 
     def _head(self) -> list[str]:
@@ -99,36 +99,38 @@ class Starter:
 
     def _sources(self) -> list[str]:
         lines = []
-        for name, one in self._named_sources().items():
+        for name, vectors in self._named_sources().items():
             lines.append(f"[sources.{name}]")
-            if one.path is None:
-                at = self.sides.index(one.side)
+            if vectors.path is None:
+                at = self.sides.index(vectors.side)
                 text = json.dumps([_shown(self.paths[at if len(self.paths) > 1 else 0], self.file)], ensure_ascii=False)
                 own = self.tokenizers[at if len(self.tokenizers) > 1 else 0]
                 lines.append("# GloVe vectors, trained once on all lines of your text, the held-out ones too")
-                glove = f"texts = {text}, tokenizer = {_text(own)}, dim = {one.dim}, min_count = 2, x_max = 10"
+                glove = f"texts = {text}, tokenizer = {_text(own)}, dim = {vectors.dim}, min_count = 2, x_max = 10"
                 lines.append(f"glove = {{ {glove} }}")
             else:
-                lines += [f"path = {_text(_shown_source(one.path, self.file))}", f"dim = {one.dim}"]
+                lines += [f"path = {_text(_shown_source(vectors.path, self.file))}", f"dim = {vectors.dim}"]
             lines.append("")
         return lines
 
     def _named_sources(self) -> dict[str, SideVectors]:
         """Return the sources by their names in the file; sides that share vectors share a source."""
         names: dict[str, SideVectors] = {}
-        for one in self.vectors:
-            if one.path is None:
-                names[f"own-{one.side}"] = one
-            elif one.path not in [other.path for other in names.values()]:
-                names["vectors" if "vectors" not in names else "more-vectors"] = one
+        for vectors in self.vectors:
+            if vectors.path is None:
+                names[f"own-{vectors.side}"] = vectors
+            elif vectors.path not in [other.path for other in names.values()]:
+                names["vectors" if "vectors" not in names else "more-vectors"] = vectors
         return names
 
     def _source_of(self, side: str) -> str | None:
-        one = next((one for one in self.vectors if one.side == side), None)
-        if one is None:
+        vectors = next((vectors for vectors in self.vectors if vectors.side == side), None)
+        if vectors is None:
             return None
         named = self._named_sources()
-        return next(name for name, other in named.items() if other == one or (one.path and other.path == one.path))
+        return next(
+            name for name, other in named.items() if other == vectors or (vectors.path and other.path == vectors.path)
+        )
 
     def _task(self) -> list[str]:
         path = ", ".join(_shown(path, self.file) for path in self.paths)
@@ -185,11 +187,12 @@ class Starter:
 
 
 def _shown(path: Path, file: Path) -> str:
-    """Return a path as the experiment file names it: from its own folder on, or absolute."""
+    """Return a path as the experiment file names it: from its own folder on, or absolute. A linked file stays a link."""
+    place = path.parent.resolve() / path.name
     try:
-        return path.resolve().relative_to(file.resolve().parent).as_posix()
+        return place.relative_to(file.parent.resolve()).as_posix()
     except ValueError:
-        return path.resolve().as_posix()
+        return place.as_posix()
 
 
 def _shown_source(path: str, file: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from embinit.errors import EmbinitError
 from embinit.experiments.execution import checkpoints
-from embinit.experiments.execution.cost import group_cost
+from embinit.experiments.execution.cost import group_cost, groups_at_once
 from embinit.experiments.execution.locks import Owner, holder
 from embinit.experiments.execution.processes import cores
 from embinit.experiments.experiment import Axes, Block, Experiment
@@ -22,13 +22,13 @@ from embinit.experiments.spec import Spec
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.records import read_json
 
-#: For an estimate, the dimension of a model whose sources were never read: GloVe's, or the next that its heads divide.
+#: The dimension in estimates if the sources were never read: GloVe's, or the next multiple of the heads.
 _USUAL_DIM = 300
 
 
 @dataclass(frozen=True)
 class StatusLine:
-    """Runs of a block that differ in their seed alone."""
+    """Runs of a block that differ only in their seed."""
 
     experiment: str
     block: str
@@ -92,7 +92,7 @@ def state_of(runs: Path) -> State:
 
 
 def lines_of(experiment: Experiment, runs: Path, state: State) -> list[StatusLine]:
-    """Return the experiment's runs; runs that differ in their seed alone share a line."""
+    """Return the experiment's runs; runs that differ only in their seed share a line."""
     done = finished_folders(experiment, runs)
     return [line for block in experiment.blocks for line in _lines(experiment.name, block, done, state)]
 
@@ -145,10 +145,12 @@ def _estimate(
     def opened(path: Path) -> Prepared:
         return unprepared[path] if path in unprepared else open_prepared(path)
 
-    workers = 1 if device.startswith("cuda") else cores()
-    groups = checkpoints.groups_of(jobs, runs, members, device, workers, opened)
+    card = device.startswith("cuda")
+    groups = checkpoints.groups_of(jobs, runs, members, device, None if card else cores(), opened)
     costs = [group_cost(group, device, opened) for group in groups]
-    seconds, memory = sum(time for time, _ in costs), max((size for _, size in costs), default=0.0)
-    shared = max(1, min(workers, len(groups)))
+    at_once = groups_at_once(groups, device, opened) if card else cores()
+    sizes, shared = sorted((size for _, size in costs), reverse=True), max(1, min(at_once, len(groups)))
+    # Groups on one card take turns, so that two at once gain little.
+    seconds = sum(time for time, _ in costs) / (1 if card else shared)
     count = sum(len(group.jobs) for group in groups)
-    return Estimate(count, len(groups), seconds / shared, memory * shared, not unprepared)
+    return Estimate(count, len(groups), seconds, sum(sizes[:shared]), not unprepared)

@@ -148,12 +148,12 @@ def _with_tokens(path: Path, vocabulary: Vocabulary) -> Iterator[tuple[IO[bytes]
 
     The tokens are JSON, which holds any token. One line for each token would break at a newline.
     """
-    beside = _tokens_beside(path)
+    token_file = _tokens_beside(path)
     counts = None if vocabulary.counts is None else vocabulary.counts.tolist()
     content = {"tokens": list(vocabulary.tokens), "counts": counts, "specials": sorted(vocabulary.specials)}
-    with replacing(beside) as tokens, replacing(path) as out:
+    with replacing(token_file) as tokens, replacing(path) as out:
         tokens.write(json.dumps(content, indent=2).encode())
-        yield out, (path, beside)
+        yield out, (path, token_file)
 
 
 def _safetensors(matrix: Matrix, vocabulary: Vocabulary, path: Path) -> Written:

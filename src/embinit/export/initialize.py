@@ -116,25 +116,24 @@ def initialize_rows(
     head = _output_layer(model)
     if output_rows:
         _check_output(model, layer, head)
-    vocabulary, owned, size_warnings = _fitted(vocabulary, owned, layer)
-    made = make_rows(
+    vocabulary, owned, warnings = _fitted(vocabulary, owned, layer)
+    warnings += _decoder_warnings(model, layer)
+    rows = make_rows(
         source, vocabulary, owned=owned, model=model if host is None else host, dim=int(layer.weight.shape[1]),
         recipe=recipe, fill=fill, task=task, seed=seed, project=project,
     )  # fmt: skip
     old, tied = numbers_of(layer.weight), head is not None and is_tied(model)
-    set_rows(layer.weight, made.matrix[made.ids], made.ids)
+    set_rows(layer.weight, rows.matrix[rows.ids], rows.ids)
     if head is not None and tied != is_tied(model):
         raise EmbinitError(f"{type(model).__name__}: the output layer lost its tie to the embedding")
     if output_rows and not tied:
-        set_rows(head.weight, made.matrix[made.ids], made.ids)
+        set_rows(head.weight, rows.matrix[rows.ids], rows.ids)
     output: Output = "none" if head is None else "tied" if tied else "set" if output_rows else "kept"
     unused = 0
     if isinstance(source, MadeMatrix):
         unused = sum(token not in vocabulary.index for token in source.embeddings.tokens)
-    done = report_changes(made, old, numbers_of(layer.weight), owned)
-    return replace(
-        done, model=type(model).__name__, output=output, unused=unused, warnings=(*size_warnings, *done.warnings)
-    )
+    done = report_changes(rows, old, numbers_of(layer.weight), owned)
+    return replace(done, model=type(model).__name__, output=output, unused=unused, warnings=(*warnings, *done.warnings))
 
 
 def embedding_layer(model: Any) -> Any:
@@ -175,6 +174,18 @@ def _check_output(model: Any, layer: Any, head: Any) -> None:
     if head.weight.shape != layer.weight.shape:
         shapes = f"{tuple(head.weight.shape)}, but the embedding has {tuple(layer.weight.shape)}"
         raise EmbinitError(f"output_rows: the output layer has the shape {shapes}; leave output_rows out")
+
+
+def _decoder_warnings(model: Any, layer: Any) -> list[str]:
+    """Return a warning if the decoder of a model has an embedding of its own, which keeps its rows."""
+    decoder = getattr(model, "get_decoder", lambda: None)()
+    own = getattr(decoder, "get_input_embeddings", lambda: None)()
+    if own is None or own.weight is layer.weight:
+        return []
+    return [
+        "the decoder has an embedding of its own, which keeps its rows; set them with "
+        "embinit.initialize(model.get_decoder(), tokenizer, source)"
+    ]
 
 
 def _fitted(vocabulary: Vocabulary, owned: Flags, layer: Any) -> tuple[Vocabulary, Flags, list[str]]:

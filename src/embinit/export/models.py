@@ -190,12 +190,12 @@ def _check_tokens(embeddings: Embeddings, tokenizer: Vocabulary) -> None:
     ours, theirs = tuple(embeddings.tokens), tokenizer.tokens
     if ours == theirs:
         return
-    made = f"make the matrix with --vocab {tokenizer.origin}"
+    remedy = f"make the matrix with --vocab {tokenizer.origin}"
     if len(ours) != len(theirs):
-        raise EmbinitError(f"{tokenizer.origin} has {len(theirs):,} tokens, but the matrix has {len(ours):,}; {made}")
-    row = next(row for row, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other)
+        raise EmbinitError(f"{tokenizer.origin} has {len(theirs):,} tokens, but the matrix has {len(ours):,}; {remedy}")
+    row = next(row for row, (token, other) in enumerate(zip(ours, theirs, strict=True)) if token != other)
     raise EmbinitError(
-        f"{tokenizer.origin} has the token {theirs[row]!r} at {row}, but the matrix has {ours[row]!r}; {made}"
+        f"{tokenizer.origin} has the token {theirs[row]!r} at {row}, but the matrix has {ours[row]!r}; {remedy}"
     )
 
 

@@ -106,7 +106,10 @@ def load_model(folder: Path) -> tuple[Any, int]:
             # Version 4 loads float32 unless it is told to keep the folder's number format; version 5 keeps it.
             loaded, report = kind.from_pretrained(folder, dtype="auto", output_loading_info=True)
     except Exception as error:  # transformers raises errors of many libraries
-        raise EmbinitError(f"{folder} cannot be loaded by transformers: {str(error).partition(chr(10))[0]}") from None
+        reason = str(error).partition("\n")[0]
+        if "ignore_mismatched_sizes" in reason:  # transformers names the sizes only in its log
+            reason = "its config.json gives other sizes than its weights have (vocab_size, hidden_size)"
+        raise EmbinitError(f"{folder} cannot be loaded by transformers: {reason}") from None
     return loaded, len(report["missing_keys"])
 
 
@@ -162,7 +165,7 @@ def _equal(found: TokenLayers, expected: TokenLayers) -> bool:
 
     pairs = [(found.inputs, expected.inputs), *zip(found.outputs, expected.outputs, strict=True)]
     # A model in half precision is loaded in float32 or in its own format; either holds the same numbers.
-    return all(torch.equal(one.cpu().float(), other.cpu().float()) for one, other in pairs)
+    return all(torch.equal(tensor.cpu().float(), other.cpu().float()) for tensor, other in pairs)
 
 
 @contextmanager

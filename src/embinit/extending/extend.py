@@ -17,10 +17,12 @@ from embinit.extending.methods import METHODS, NewTokens, Pieces, row_method
 from embinit.extending.report import Extension
 from embinit.extending.rows import Filler, measure_layers, token_names, with_rows
 from embinit.extending.swap import renumber_settings, replace_tokenizer
-from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, piece_ids
+from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, largest_id, piece_ids
 
 #: The measures of transformers' default are reported for comparison under this name.
 DEFAULT = "transformers' default"
+#: Models whose rows are padded to a multiple have a smaller share of rows without a token.
+_SPARE = 0.05
 
 
 def extend(
@@ -56,7 +58,7 @@ def extend(
     new_tokenizer
         Instead of tokens: another fast tokenizer. Tokens that both have keep their rows.
     method
-        The method that makes the rows; see `embinit extend --help`. `advised` takes the best one for what is given.
+        The method that makes the rows; see `embinit extend --help`. `advised` chooses the best one for the given inputs.
     text
         Text in which the new tokens occur, for the methods `distill`, `focus` and `omp`: lines (strings), or files of lines
         (paths).
@@ -107,6 +109,11 @@ def extend(
         extended = replace_tokenizer(model, tokenizer, new_tokenizer)
     else:
         extended = add_words(tokenizer, tokens or (), rows=len(layers.inputs), skip_known=skip_known)
+    spare = len(layers.inputs) - 1 - largest_id(tokenizer, len(layers.inputs))
+    if spare > _SPARE * len(layers.inputs):
+        details["rows without a token"] = (
+            f"{spare:,} of {len(layers.inputs):,} before; check that the tokenizer belongs to the model"
+        )
     new = NewTokens(extended.words, extended.pieces, _named(extended, method, like, tokenizer))
     if METHODS[method].needs == "vectors":
         auxiliary, details["auxiliary vectors"] = auxiliary_of(extended, vectors, lines, seed=seed)
@@ -213,8 +220,8 @@ def _named(extended: ExtendedTokenizer, method: str, like: Mapping[str, str] | N
     if missing:
         raise EmbinitError(f"the mapping has no entry for {missing[0]!r}{closest(missing[0], like)}")
     ids = piece_ids(tokenizer, [like[word] for word in extended.words])
-    for word, found in zip(extended.words, ids, strict=True):
-        if not found or (needs == "like" and len(found) > 1):
+    for word, named in zip(extended.words, ids, strict=True):
+        if not named or (needs == "like" and len(named) > 1):
             raise EmbinitError(f"{like[word]!r}, which stands for {word!r}, is not {_TARGETS[needs]} of the model")
     return ids
 

@@ -10,7 +10,7 @@ from typing import Any
 from embinit.errors import EmbinitError, require
 from embinit.export.resize import load_model, quiet, save_verified, token_layers
 from embinit.extending.report import Extension
-from embinit.text.token_files import FOLDER_FILES, read_json_object
+from embinit.text.token_files import FOLDER_FILES, check_size, read_json_object
 
 #: From a model and its tokenizer to the result, for example `embinit.extend` with its arguments.
 Extend = Callable[[Any, Any], Extension]
@@ -74,7 +74,10 @@ def load_tokenizer(folder: Path) -> Any:
     if not folder.is_dir():
         raise EmbinitError(f"there is no tokenizer folder {folder}")
     if not any((folder / name).is_file() for name in FOLDER_FILES):
-        raise EmbinitError(f"{folder} has no tokenizer; looked for {', '.join(FOLDER_FILES)}")
+        raise EmbinitError(f"{folder} has no fast tokenizer; looked for {', '.join(FOLDER_FILES)}")
+    for name in FOLDER_FILES:
+        if (folder / name).exists():
+            check_size(folder / name)
     try:
         with quiet():
             return transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)

@@ -19,7 +19,7 @@ Pieces = Sequence[Sequence[int]]
 class Auxiliary:
     """Auxiliary vectors of new tokens and of old tokens."""
 
-    new: Matrix  # (new tokens, dim), zeros where there is none
+    new: Matrix  # (new tokens, dim); zeros for a token without a vector
     old: Matrix  # (old tokens with a vector, dim)
     #: their rows in the model
     old_ids: Sequence[int]
@@ -124,14 +124,14 @@ def _by_vectors(
 ) -> Matrix:
     if new.auxiliary is None:
         raise EmbinitError("this method needs auxiliary vectors")
-    made = pieces(old, new, rng)
+    rows = pieces(old, new, rng)
     shared, used = unit_rows(new.auxiliary.old), old[list(new.auxiliary.old_ids)]
     for place, target in enumerate(unit_rows(new.auxiliary.new)):
         if target.any():
             weights = weigh(target, shared)
             kept = np.flatnonzero(weights)
-            made[place] = weights[kept] @ used[kept]
-    return made
+            rows[place] = weights[kept] @ used[kept]
+    return rows
 
 
 def sparsemax(scores: np.ndarray) -> np.ndarray:
@@ -154,11 +154,11 @@ def matching_pursuit(target: Matrix, shared: Matrix, atoms: int) -> np.ndarray:
         scores = np.abs(shared @ rest)
         scores[chosen] = -1
         chosen.append(int(scores.argmax()))
-        found = np.linalg.lstsq(shared[chosen].T, target, rcond=None)[0]
-        rest = as_matrix(target - found @ shared[chosen])
+        fitted = np.linalg.lstsq(shared[chosen].T, target, rcond=None)[0]
+        rest = as_matrix(target - fitted @ shared[chosen])
         if np.linalg.norm(rest) < 1e-6:
             break
-    weights[chosen] = found
+    weights[chosen] = fitted
     return weights
 
 
@@ -170,14 +170,14 @@ def unit_rows(rows: Matrix) -> Matrix:
 
 def weighted(old: Matrix, ids: Pieces, rng: np.random.Generator, weights: Callable[[int], np.ndarray]) -> Matrix:
     """Return weighted means of old rows, one for each list of ids; a token without ids gets a draw like old rows."""
-    made = np.empty((len(ids), old.shape[1]), np.float32)
+    rows = np.empty((len(ids), old.shape[1]), np.float32)
     empty = [place for place, row_ids in enumerate(ids) if not row_ids]
     if empty:
-        made[empty] = _drawn(old, len(empty), rng, 1.0)
+        rows[empty] = _drawn(old, len(empty), rng, 1.0)
     for place, row_ids in enumerate(ids):
         if row_ids:
-            made[place] = np.average(old[list(row_ids)], axis=0, weights=weights(len(row_ids)))
-    return made
+            rows[place] = np.average(old[list(row_ids)], axis=0, weights=weights(len(row_ids)))
+    return rows
 
 
 METHODS: Mapping[str, RowMethod] = {

@@ -61,22 +61,22 @@ class Filler:
 
     def _grown(self, tensor: Any) -> Any:
         """Return a tensor of `total` rows: the old ones at their new places, and the mean of the old rows elsewhere."""
-        made = tensor.new_empty((self.total, *tensor.shape[1:]))
-        made[:] = tensor.float().mean(dim=0).to(tensor.dtype)
+        grown = tensor.new_empty((self.total, *tensor.shape[1:]))
+        grown[:] = tensor.float().mean(dim=0).to(tensor.dtype)
         if self.kept is None:
-            made[: len(tensor)] = tensor
+            grown[: len(tensor)] = tensor
         else:
-            made[list(self.kept)] = tensor[list(self.kept.values())]
-        return made
+            grown[list(self.kept)] = tensor[list(self.kept.values())]
+        return grown
 
 
 def with_rows(tensor: Any, ids: Sequence[int], rows: Matrix) -> Any:
     """Return a copy of a tensor with other rows at some ids."""
     import torch
 
-    made = tensor.clone()
-    made[list(ids)] = torch.from_numpy(np.ascontiguousarray(rows)).to(tensor.device, tensor.dtype)
-    return made
+    changed = tensor.clone()
+    changed[list(ids)] = torch.from_numpy(np.ascontiguousarray(rows)).to(tensor.device, tensor.dtype)
+    return changed
 
 
 def measure_layers(layers: TokenLayers, ids: Sequence[int], names: Sequence[str | None], seed: int) -> NewRows:

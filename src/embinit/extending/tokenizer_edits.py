@@ -1,4 +1,4 @@
-"""Add whole words to a `tokenizer.json` so that every other word keeps its segmentation (docs/decisions/0013).
+"""Add whole words to a `tokenizer.json` so that every other word keeps its segmentation (docs: decisions/0013).
 
 BPE gets a word into its vocabulary without merges, and finds it because `ignore_merges` looks up whole words first.
 WordPiece and Unigram cannot look up whole words; there a word becomes an added token that matches between word boundaries.

@@ -11,7 +11,7 @@ from embinit.text.vocabulary import read_lines
 
 
 def read_words(path: Path) -> tuple[list[str], dict[str, str] | None]:
-    """Return the tokens of a file, and what stands for them.
+    """Return the tokens of a file, and the tokens or phrases that follow them.
 
     A line holds a token, or a token, a tab and an existing token or a phrase. Empty lines are skipped. Without tabs, the
     second value is None.
@@ -93,8 +93,8 @@ def _check_spelling(words: Sequence[str], spelled: Sequence[str]) -> None:
     first: dict[str, str] = {}
     for word, spelling in zip(words, spelled, strict=True):
         if not spelling.strip() or len(spelling.split()) > 1:
-            shown = "nothing" if not spelling.strip() else f"{spelling!r}, which has spaces"
-            raise EmbinitError(f"the tokenizer normalizes {word!r} to {shown}; leave it out")
+            text = "nothing" if not spelling.strip() else f"{spelling!r}, which has spaces"
+            raise EmbinitError(f"the tokenizer normalizes {word!r} to {text}; leave it out")
         if spelling in first:
             other = first[spelling]
             reason = (
@@ -106,5 +106,5 @@ def _check_spelling(words: Sequence[str], spelled: Sequence[str]) -> None:
 
 def _counted(words: Sequence[str], noun: str) -> str:
     """Return `2 tokens ('a', 'b')`."""
-    shown = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
-    return f"{plural(len(words), noun)} ({shown})"
+    examples = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
+    return f"{plural(len(words), noun)} ({examples})"

@@ -1,4 +1,7 @@
-"""Where a training was, on disk: written whole or not at all, and read only by the training that wrote it."""
+"""The checkpoint of a training of vectors. It is written completely or not at all, and fits only its own training.
+
+The archive has a checksum of each array. A damaged checkpoint is left out, and the training begins again.
+"""
 
 from __future__ import annotations
 
@@ -9,73 +12,98 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.glove.kernel import Parameters
+from embinit.records import Damaged, parsed, typed
 
 Settings = Mapping[str, str | int | float]
 
 
 @dataclass
 class Position:
-    """How far a training is."""
+    """The progress of a training."""
 
     epoch: int = 0
-    #: entries of this epoch that are done, and the sum of their loss
+    #: the number of finished entries of this epoch, and the sum of their losses
     done: int = 0
     loss: float = 0.0
-    #: mean loss of each epoch that is done
+    #: mean loss of each finished epoch
     losses: list[float] = field(default_factory=list)
 
 
+class _GloveHead(TypedDict):
+    settings: dict[str, Any]
+    position: Position
+
+
 def beside(out: Path) -> Path:
-    """Return where the checkpoint of a training lies that will write `out`."""
+    """Return the path of the checkpoint of the training that will write `out`."""
     return out.with_name(f"{out.name}.checkpoint")
 
 
 def save(path: Path, settings: Settings, parameters: Parameters, position: Position) -> None:
-    """Write a checkpoint, in the place of the one before."""
+    """Write a checkpoint; it replaces the one before."""
     head = np.array(json.dumps({"settings": dict(settings), "position": asdict(position)}))
     with replacing(path) as file:
         np.savez(file, head=head, **parameters._asdict())
 
 
 def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
-    """Return what the checkpoint holds, None where there is none; one of other settings is an error."""
+    """Return the content of the checkpoint; None if there is none.
+
+    Raises
+    ------
+    Damaged
+        If the checkpoint is damaged.
+    EmbinitError
+        If it is of other settings, or if the file is no checkpoint.
+    """
     if not path.exists():
         return None
     try:
+        begin = path.open("rb").read(2)
+        if begin not in (b"", b"PK"):
+            raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or give --fresh to replace it")
         with np.load(path, allow_pickle=False) as stored:
-            head = json.loads(str(stored["head"]))
+            head: _GloveHead = typed(parsed(str(stored["head"]).encode()), _GloveHead)
             differing = _differing(head["settings"], settings)
             if not differing:
-                position = Position(**head["position"])
-                return Parameters(*(np.ascontiguousarray(stored[name]) for name in Parameters._fields)), position
+                arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]
+                if any(array.dtype != np.float32 for array in arrays):
+                    raise ValueError("its arrays are not float32")
+                position: Any = head["position"]  # an object with the fields of Position
+                return Parameters(*arrays), Position(**position)
     except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
         raise EmbinitError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, EOFError, zipfile.BadZipFile, zlib.error):
-        raise EmbinitError(f"the checkpoint {path} is damaged; remove it, or give --fresh to start anew") from None
+    except EmbinitError as error:
+        raise (Damaged(f"{path} is damaged: {error}") if isinstance(error, Damaged) else error) from None
+    except (ValueError, KeyError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
     raise EmbinitError(
-        f"the checkpoint {path} is of an unfinished training with {differing}; "
-        "run that again to go on with it, or give --fresh to start anew"
+        f"the checkpoint {path} belongs to an unfinished training with {differing}; "
+        "run that command again to continue, or give --fresh to start again"
     )
 
 
 def clear(out: Path) -> None:
-    """Remove the checkpoint of a training that has written `out`, and what killed writes of both have left."""
+    """Remove the checkpoint of the training that has written `out`, and unfinished files of killed writes."""
     beside(out).unlink(missing_ok=True)
-    for path in (out.resolve(), beside(out)):  # a link's file is written where it lies
+    for path in (out.resolve(), beside(out)):  # the target of a link is written in its own folder
         for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             part.unlink(missing_ok=True)
 
 
 def _differing(stored: Settings, asked: Settings) -> str:
-    """Return in words which settings are others than those asked for, empty where none is."""
+    """Return the settings that differ from those of the checkpoint, as text; empty if none does."""
     names = [name for name in {**asked, **stored} if stored.get(name) != asked.get(name)]
-    shown = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
+    differences = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
     if "counts" in names:
-        shown.append("other counts (another text, tokenizer, window or minimum count)")
-    return ", ".join(shown)
+        differences.append("other counts (another text, tokenizer, window or minimum count)")
+    return ", ".join(differences)

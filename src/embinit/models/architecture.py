@@ -1,4 +1,4 @@
-"""What a model is made of, as one frozen value."""
+"""The settings of a model as one frozen value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from embinit.types import TEXT_TASKS, TaskKind
 Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "alibi", "relative", "none"]
 #: Positions that are added to the embedding; the others go through attention.
 ADDED = ("sinusoidal", "learned", "gained", "shuffled")
-#: Those of them that are a fixed table of sinusoids.
+#: Added positions that are a fixed table of sinusoids.
 TABLED = ("sinusoidal", "gained", "shuffled")
+#: Settings that may differ between members, because they change no shape.
+PER_MEMBER = ("dropout",)
 
 
 def default_heads(dim: int) -> int:
-    """Return the heads of a model that states none: 8, else 10, else the largest divisor of the dimension below 8.
+    """Return the default number of heads: 8, or 10 if 8 does not divide the dimension, or its largest divisor below 8.
 
     >>> default_heads(512), default_heads(300), default_heads(100), default_heads(50), default_heads(63)
     (8, 10, 10, 10, 7)
@@ -28,7 +30,7 @@ def default_heads(dim: int) -> int:
 
 
 def fitting_heads(dim: int, even: bool = False, most: int = 32) -> list[int]:
-    """Return the numbers of heads that divide a dimension, up to `most`; `even`: into even head dimensions.
+    """Return the numbers of heads, up to `most`, that divide a dimension. With `even`, dim / heads must be even.
 
     >>> fitting_heads(300, even=True)
     [1, 2, 3, 5, 6, 10, 15, 25, 30]
@@ -51,7 +53,7 @@ class Architecture:
     layers: int = 3
     #: width of the feed-forward blocks
     feedforward: int = 512
-    #: share of the activations that are dropped in training
+    #: share of the activations that dropout sets to zero in training
     dropout: float = 0.1
     #: whether norms come after the residual sum or before each block
     norm: Literal["post", "pre"] = "post"
@@ -140,7 +142,7 @@ class Architecture:
 
     @property
     def outputs(self) -> int:
-        """Return how many numbers the model gives for a token or a sentence."""
+        """Return the number of outputs for a token or a sentence."""
         return self.classes if self.task == "classification" else self.vocabularies[-1]
 
     @property

@@ -14,9 +14,9 @@ from embinit.models.architecture import Architecture
 
 #: Ids of the special tokens that every prepared vocabulary has; a text begins with `<eos>`.
 _SPECIALS = {"pad_token_id": 1, "bos_token_id": 3, "eos_token_id": 3}
-#: What transformers calls our activations.
+#: The names of our activations in transformers.
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "swiglu": "silu"}
-#: The values that every class requires, and those that each requires besides.
+#: The values that every class requires, and the further values that one class requires.
 _ALL = {"scaled": False, "hidden_dropout": False}
 _REQUIRED: dict[str, dict[str, Any]] = {
     "GPT2LMHeadModel": {

@@ -11,29 +11,29 @@ from embinit.models.layers import headed, linear
 from embinit.models.model import Stack
 from embinit.models.packing import Layout, padded
 
-#: Asking the device what is done costs a wait, so it is asked only after so many tokens.
+#: The number of tokens between two checks for finished sentences. Each check waits for the device.
 _ASKED = 8
 
 
 @dataclass
 class _Cache:
-    """Keys and values of every decoder layer: of the source once, of the target token by token."""
+    """Keys and values of every decoder layer. The source's are computed once, the target's grow by a token in each step."""
 
     source: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, source, head)
     target: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, length, head)
-    mask: Tensor  # (members * sentences, source)
+    hidden: Tensor  # (members * sentences, source): places without a token
 
     def reordered(self, index: Tensor) -> _Cache:
         """Return the cache with its sentences (or beams) in another order."""
         return _Cache(
             [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.source],
             [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.target],
-            self.mask.index_select(0, index),
+            self.hidden.index_select(0, index),
         )
 
 
 class _Search:
-    """One token a step for every sentence of every member."""
+    """A search that adds one token in each step to every sentence of every member."""
 
     def __init__(self, stack: Stack, source: Tensor, place: Layout, length: int) -> None:
         self.stack, self.length = stack, length
@@ -43,17 +43,17 @@ class _Search:
         sources, targets = [], []
         for layer in range(stack.architecture.layers):
             both = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
-            # In one piece, or every step would copy them to make its products.
+            # Contiguous, because every step would otherwise copy them for its matrix products.
             keys, values = (headed(padded(one, place), heads).contiguous() for one in both)
             sources.append((keys, values))
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
             dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
             targets.append((memory.new_zeros(shape, dtype=dtype), memory.new_zeros(shape, dtype=dtype)))
-        self.cache = _Cache(sources, targets, place.mask)
+        self.cache = _Cache(sources, targets, ~place.mask)
         self._output = stack.padded_output(stack.dtype)
 
     def step(self, ids: Tensor, at: int) -> Tensor:
-        """Return logits (members, sentences, vocabulary) of what follows ids (members, sentences)."""
+        """Return logits (members, sentences, vocabulary) of the token after `ids` (members, sentences)."""
         values = self._embedded(ids, at)
         for layer in range(self.stack.architecture.layers):
             name = f"decoder.{layer}"
@@ -67,8 +67,8 @@ class _Search:
         return logits[..., : self.stack.architecture.outputs]
 
     def keep(self, chosen: Tensor) -> None:
-        """Go on with these sentences of each member alone, (members, sentences that are left)."""
-        members, sentences = len(chosen), len(self.cache.mask) // len(chosen)
+        """Drop all sentences but the chosen ones of each member, (members, remaining sentences)."""
+        members, sentences = len(chosen), len(self.cache.hidden) // len(chosen)
         first = torch.arange(members, device=chosen.device)[:, None] * sentences
         self.cache = self.cache.reordered((first + chosen).flatten())
 
@@ -80,17 +80,19 @@ class _Search:
     def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
         weights, name, members = self.stack.weights, f"decoder.{layer}", values.shape[0]
         queries, keys, content = linear(values, weights, f"{name}.self.qkv").chunk(3, dim=-1)
-        position = torch.full(values.shape[:2], at, device=values.device)
-        queries, keys = self.reader.positions.turned(queries, position), self.reader.positions.turned(keys, position)
-        heads = self.stack.architecture.heads
+        heads, kind = self.stack.architecture.heads, self.stack.architecture.positions
+        if kind == "rotary":  # decoding waits for Python: it launches nothing that is not needed
+            position = torch.full(values.shape[:2], at, device=values.device)
+            queries, keys = (self.reader.positions.turned(one, position) for one in (queries, keys))
         cached_keys, cached_values = self.cache.target[layer]
         cached_keys[:, :, at] = headed(keys.flatten(0, 1)[:, None], heads)[:, :, 0]
         cached_values[:, :, at] = headed(content.flatten(0, 1)[:, None], heads)[:, :, 0]
         q = headed(queries.flatten(0, 1)[:, None], heads)
         scores = (q * q.shape[-1] ** -0.5) @ cached_keys[:, :, : at + 1].transpose(-1, -2)
-        member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
-        scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
-        mixed = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
+        if kind in ("alibi", "relative"):
+            member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
+            scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
+        mixed: Tensor = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
         return mixed.transpose(1, 2).flatten(-2).view_as(values).to(self.stack.dtype)
 
     def _cross_attention(self, values: Tensor, layer: int) -> Tensor:
@@ -99,16 +101,16 @@ class _Search:
         keys, content = self.cache.source[layer]
         q = headed(queries.flatten(0, 1)[:, None], self.stack.architecture.heads)
         scores = (q * q.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
-        scores = scores.masked_fill(~self.cache.mask[:, None, None], torch.finfo(scores.dtype).min)
+        scores = scores.masked_fill(self.cache.hidden[:, None, None], torch.finfo(scores.dtype).min)
         mixed: Tensor = scores.softmax(dim=-1) @ content
         return mixed.transpose(1, 2).flatten(-2).view_as(values)
 
 
 @torch.no_grad()
 def greedy(stack: Stack, source: Tensor, place: Layout, limits: Tensor, begin: int, end: int) -> Tensor:
-    """Return the likeliest next token again and again, (members, sentences, length), `end` from the end on.
+    """Return sentences made of the likeliest next token, (members, sentences, length), filled up with `end`.
 
-    `limits` (members, sentences) is how many tokens each sentence may have; `end` itself does not count.
+    `limits` (members, sentences) is the largest number of tokens of each sentence; `end` does not count.
     """
     length = int(limits.max()) + 1
     search = _Search(stack, source, place, length)
@@ -127,7 +129,7 @@ def greedy(stack: Stack, source: Tensor, place: Layout, limits: Tensor, begin: i
         if left == 0:
             break
         if left <= ids.shape[1] // 2:
-            # A few sentences are often much longer than the rest: no work on those that have ended.
+            # A few sentences are often much longer than the rest. Finished ones cost no more work.
             chosen = done.byte().argsort(dim=1, stable=True)[:, :left]
             search.keep(chosen)
             ids, done, limits, sentence = (one.gather(1, chosen) for one in (ids, done, limits, sentence))
@@ -145,7 +147,10 @@ def beam(
     width: int = 5,
     penalty: float = 1.0,
 ) -> Tensor:
-    """Return the best sentence that a beam of this width finds, by log probability over length to the `penalty`."""
+    """Return the best sentences of a beam search, (members, sentences, length).
+
+    Sentences are ranked by their log probability divided by their length to the power of `penalty`.
+    """
     members, sentences = limits.shape
     length, rows = int(limits.max()) + 1, members * sentences
     device = limits.device
@@ -163,7 +168,7 @@ def beam(
         vocabulary = following.shape[-1]
         only_end = torch.full((vocabulary,), float("-inf"), device=device)
         only_end[end] = 0.0
-        # A finished beam stays as it is; one at its limit can only end.
+        # A finished beam does not change. A beam at its limit can only end.
         following = torch.where(done[:, :, None], only_end, following)
         stopping = (~done & (flat_limits <= at))[:, :, None]
         following = torch.where(stopping, torch.where(only_end == 0, following, only_end), following)

@@ -1,15 +1,16 @@
-"""Dropout whose masks are a function of the member's seed, the step and the place alone.
+"""Dropout whose masks depend only on the member's seed, the step and the place.
 
-torch's own dropout takes no generator, so what one member drops would depend on who trains beside it. Here each element
-has a number of its own, a hash of (seed, step, place, row, column): the same across initializations of one seed, the same on
-every device, and cheap enough to be computed again in the backward pass instead of being kept.
+torch's dropout takes no generator, so the mask of a member would depend on the other members. Here each element has a
+number of its own, a hash of (seed, step, place, row, column). The number is the same for all starts of a seed and on every
+device. It is cheap, so the backward pass computes it again instead of keeping it.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -26,28 +27,33 @@ def _mixed(value: Tensor) -> Tensor:
 
 
 class Dropout:
-    """What is dropped in one step; `keys` has a number for each member, of its seed and the step."""
+    """The dropout masks of one step; `keys` has a number for each member, made of its seed and the step."""
 
-    def __init__(self, rate: float, keys: Tensor, places: Sequence[str]) -> None:
-        self.rate = rate
-        #: what is kept is enlarged by this
-        self.scale = 1 / (1 - rate)
-        #: an element whose hash (an int32) is below this is dropped
-        self.threshold = int(rate * 2**32) - 2**31
+    def __init__(self, rates: float | Sequence[float], keys: Tensor, places: Sequence[str]) -> None:
+        each = (rates,) * len(keys) if isinstance(rates, float | int) else tuple(rates)
+        #: the largest dropout rate of a member
+        self.rate = max(each)
+        self._limits = _limits(each, keys.device)
+        self._alike = len(set(each)) == 1
         self._index = {place: i for i, place in enumerate(places)}
         self._own = _mixed(_numbers(tuple(places), keys.device)[:, None] ^ keys)  # (places, members)
-        self._own32 = self._own.to(torch.int32)
 
     def own(self, place: str) -> Tensor:
-        """Return each member's number at a place, 0 to 2^32 - 1."""
+        """Return each member's number at a place, from 0 to 2^32 - 1."""
         return self._own[self._index[place]]
 
-    def own32(self, place: str) -> Tensor:
-        """Return the same bits as int32."""
-        return self._own32[self._index[place]]
+    @cached_property
+    def _for_kernels(self) -> Tensor:
+        limits = torch.stack((self._limits.thresholds, self._limits.scales.view(torch.int32)), dim=-1)
+        own = self._own.to(torch.int32)[:, :, None]
+        return torch.cat((own, limits.expand(len(own), -1, -1)), dim=-1)
+
+    def for_kernels(self, place: str) -> Tensor:
+        """Return each member's number at a place, its threshold and the bits of its scale, (members, 3) int32."""
+        return self._for_kernels[self._index[place]]
 
     def __call__(self, values: Tensor, place: str) -> Tensor:
-        """Return values (members, rows, columns) with some dropped and the others enlarged."""
+        """Return values (members, rows, columns) with dropout."""
         if self.rate == 0:
             return values
         rows = torch.arange(values.shape[1], device=values.device)
@@ -56,30 +62,60 @@ class Dropout:
     def factors(
         self, rows: Tensor, columns: int, place: str, dtype: torch.dtype = torch.float32, member: Tensor | None = None
     ) -> Tensor:
-        """Return 0 or 1/(1-rate) for each of so many columns of these rows.
+        """Return the factor of each element, 0 or 1/(1-rate): one for each row and each of `columns` columns.
 
-        Rows are numbers (members, ...), or of any shape that `member`, whose rows they are, goes with.
+        `rows` are row numbers, (members, ...). With `member`, the member of each row, they may have any shape that
+        broadcasts with it.
         """
         own = self.own(place).view(-1, *[1] * (rows.dim() - 1)) if member is None else self.own(place)[member]
         row = _mixed(own + rows * ROW & 0xFFFFFFFF)
         column = _mixed(torch.arange(columns, device=rows.device) + COLUMN) | 1
-        # int32 products wrap, which is what a hash wants; the high bits of a product are its best ones
+        # int32 products wrap around, as a hash needs; the high bits of a product are the most random ones
         number = row.to(torch.int32).unsqueeze(-1) * column.to(torch.int32)
         number = number.bitwise_xor_(number >> 15).mul_(LAST)
-        return (number >= self.threshold).to(dtype).mul_(self.scale)
+        if self._alike:
+            return (number >= self._limits.threshold).to(dtype).mul_(self._limits.scale)
+        threshold, scale = (
+            one.view(-1, *[1] * rows.dim()) if member is None else one[member].unsqueeze(-1)
+            for one in (self._limits.thresholds, self._limits.scales)
+        )
+        return ((number >= threshold) * scale).to(dtype)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The hash (an int32) below which an element is dropped, and the factor of all other elements."""
+
+    #: the first member's
+    threshold: int
+    scale: float
+    #: each member's, (members,)
+    thresholds: Tensor
+    scales: Tensor
+
+
+@cache
+def _limits(rates: tuple[float, ...], device: torch.device) -> _Limits:
+    """Return the limits of dropout rates. They are made once, because a captured step cannot copy from the host."""
+    thresholds, scales = [int(rate * 2**32) - 2**31 for rate in rates], [1 / (1 - rate) for rate in rates]
+    return _Limits(
+        thresholds[0], scales[0],
+        torch.tensor(thresholds, dtype=torch.int32, device=device),
+        torch.tensor(scales, dtype=torch.float32, device=device),
+    )  # fmt: skip
 
 
 @cache
 def _numbers(places: tuple[str, ...], device: torch.device) -> Tensor:
-    """Return a number for each place; made once, since a captured step cannot copy from the host."""
+    """Return a number for each place. It is made once, because a captured step cannot copy from the host."""
     return torch.tensor([zlib.crc32(place.encode()) for place in places], device=device)
 
 
 def keys(seeds: Tensor, step: Tensor | int) -> Tensor:
-    """Return a number for each member, of its seed and the step."""
+    """Return a number for each member, made of its seed and the step."""
     return _mixed(_mixed(seeds & 0xFFFFFFFF) + (step * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)
 
 
 def hashed(own: Tensor, purpose: str, places: Tensor) -> Tensor:
-    """Return a number from 0 to 2^32 - 1 for each place, of the members' `keys` and what the number is for."""
+    """Return a number from 0 to 2^32 - 1 for each place, made of the members' `keys` and the purpose."""
     return _mixed(_mixed(own ^ zlib.crc32(purpose.encode())) + (places * ROW & 0xFFFFFFFF) & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""The layers of a transformer over members: every weight is (members, in, out), every activation (members, tokens, dim)."""
+"""The layers of a transformer for many members: weights are (members, in, out), activations (members, tokens, dim)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TILE = 128
 
 
 def linear(values: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return values (members, tokens, in) times weight plus bias, each member by its own, in the values' own format.
+    """Return values (members, tokens, in) times each member's weight, plus its bias if the model has biases.
 
-    A model may have no biases.
+    The result has the number format of the values.
     """
     bias = weights.get(f"{name}.bias")
     if bias is None:
@@ -34,7 +34,7 @@ def linear(values: Tensor, weights: Weights, name: str) -> Tensor:
 
 
 def product(values: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return values times weight; whoever takes it adds the bias."""
+    """Return values times weight; the caller adds the bias."""
     return torch.bmm(values, weights[f"{name}.weight"].to(values.dtype))
 
 
@@ -68,16 +68,16 @@ def _attention_in_bfloat16(queries: Tensor, keys: Tensor, content: Tensor, causa
 
 @dataclass(frozen=True)
 class Reader:
-    """What a stack of layers needs beside its input: weights, what is dropped, and where tokens stand."""
+    """A stack of layers: its weights, its dropout masks, and its positions."""
 
     architecture: Architecture
     weights: Weights
     dropout: Dropout
     positions: AttentionPositions
-    #: the format of what flows between layers
+    #: the number format of activations between layers
     dtype: torch.dtype = torch.float32
-    #: the first layer's projection, self-attention and norm are in float32: bfloat16 would round positions away beside
-    #: large rows, in the sum as in the queries and keys that are made of it
+    #: the first layer's projection, self-attention and norm are in float32. Beside large rows, bfloat16 would round
+    #: positions away: in the sum, and in the queries and keys made of it
     protected: bool = True
 
     def encode(self, values: Tensor, place: Layout, causal: bool = False) -> Tensor:
@@ -106,11 +106,11 @@ class Reader:
         return self.norm(values, f"{stack}.norm") if self.architecture.final_norm else values
 
     def output_block(self, values: Tensor) -> Tensor:
-        """Return what the output layer reads: a linear layer, the activation and a norm (BERT's head)."""
+        """Return the input of the output layer: a linear layer, the activation and a norm (BERT's head)."""
         return self.norm(self._activated(linear(values, self.weights, "output.block")), "output.norm")
 
     def norm(self, values: Tensor, name: str, first: bool = False) -> Tensor:
-        """Return values normalized, then scaled and moved by each member's own numbers."""
+        """Return normalized values, scaled and shifted by each member's parameters."""
         a, dtype = self.architecture, torch.float32 if first and self.protected else self.dtype
         weight, bias = self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
         if operations.usable(values):
@@ -123,13 +123,13 @@ class Reader:
         return torch.addcmul(bias[:, None], normal, weight[:, None]).to(dtype)
 
     def entering(self, values: Tensor, name: str) -> Tensor:
-        """Return what a block reads: normalized values in a pre-LN model."""
+        """Return the input of a block: the values, normalized in a pre-LN model."""
         if self.architecture.norm == "post":
             return values
         return self.norm(values, f"{name}.norm", first=name.endswith(".0.self"))
 
     def leaving(self, values: Tensor, inner: Tensor, name: str, projection: str) -> Tensor:
-        """Return the residual sum with the projection of what a block made, normalized in a post-LN model."""
+        """Return the residual sum after a block, whose output is projected; normalized in a post-LN model."""
         if self.architecture.norm == "pre":
             return values + self.dropout(linear(inner, self.weights, projection), name)
         if not operations.usable(values):
@@ -165,7 +165,7 @@ class Reader:
         return self._mixed(values, name, place, causal).to(self.dtype)
 
     def _mixed(self, values: Tensor, name: str, place: Layout, causal: bool) -> Tensor:
-        """Return self-attention in the values' own format."""
+        """Return self-attention in the number format of the values."""
         qkv, own = f"{name}.self.qkv", f"{name}.self"
         rotary = self.architecture.positions == "rotary"
         whole = self._whole_blocks_serve(values, place)
@@ -197,9 +197,9 @@ class Reader:
         return self._plain_attention(queries, others, place, memory_place, False, own)
 
     def _whole_blocks_serve(self, values: Tensor, place: Layout) -> bool:
-        """Return whether PyTorch's attention serves: blocks of one length, no dropped shares, no bias by distance.
+        """Return whether PyTorch's attention can be used: all blocks have one length, without dropout or distance bias.
 
-        On a card, kernels of this package serve blocks as short as sentences. PyTorch's dropout takes no generator.
+        On a card, this package's kernels are used for blocks as short as sentences. PyTorch's dropout takes no generator.
         """
         plain = place.full and not self.dropout.rate and self.architecture.positions not in ("alibi", "relative")
         return plain and not (operations.usable(values) and place.longest <= packed_attention.LONGEST)
@@ -231,7 +231,10 @@ class Reader:
     def _plain_attention(
         self, queries: Tensor, others: Tensor | None, place: Layout, there: Layout, causal: bool, name: str
     ) -> Tensor:
-        """Return attention over padded blocks, packed again; `others` holds keys and values, or `queries` all three."""
+        """Return attention over padded blocks, packed again.
+
+        `others` holds keys and values. If it is None, `queries` holds all three.
+        """
         heads = self.architecture.heads
         own, those = blocks(place, there)
         rows = own.filled(queries)
@@ -253,10 +256,10 @@ class Reader:
             allowed = those.real[stretch].view(-1, 1, 1, size)
             if causal:
                 allowed = allowed & torch.ones(size, size, dtype=torch.bool, device=scores.device).tril()
-            # Finite, so that a sentence of no tokens (a last, smaller batch) gives numbers that nobody reads, and no NaN.
+            # A finite value, because a sentence without tokens (in a smaller last batch) would give NaN.
             shares = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(dim=-1)
             if self.dropout.rate:
-                # A query's number is its packed place's, so that it does not depend on the block that it stands in.
+                # A query's row number is its packed place, which does not depend on its block.
                 head = torch.arange(heads, device=scores.device)[:, None]
                 local = own.place[stretch].view(-1, 1, size) - member[:, None, None] * place.room
                 factors = self.dropout.factors(

@@ -1,4 +1,4 @@
-"""The stacked model: members' weights, and the way from packed token ids to logits."""
+"""The stacked model: the weights of all members, and the computation from packed token ids to logits."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ from embinit.types import Flags, Matrix
 
 @dataclass(frozen=True)
 class Member:
-    """One model of an experiment: its seed, and the matrix of each side that it starts from."""
+    """One model of an experiment: its seed, and its first matrix for each side."""
 
     seed: int
     matrices: tuple[Matrix, ...]
-    #: which rows of each side's matrix stay as they are; None: those that training says
+    #: flags of rows that are never trained, for each side; None: as the training settings say
     frozen: tuple[Flags | None, ...] | None = None
-    #: which rows of each side's matrix the source had, so that `found_rate` applies to them; None: no row
+    #: flags of rows that the source has, to which `found_rate` applies, for each side; None: no row
     found: tuple[Flags | None, ...] | None = None
-    #: the member's own values of these two settings; None: the training's
-    embedding_rate: float | None = None
-    found_rate: float | None = None
+    #: the share of the activations that dropout sets to zero for this member; None: the architecture's
+    dropout: float | None = None
 
 
 class Stack(nn.Module):
-    """Members of one architecture as one model; weights enter here and nowhere else."""
+    """Members of one architecture as one model. Weights enter through the constructor and nowhere else."""
 
     seeds: Tensor
     table: Tensor | None
@@ -63,22 +62,23 @@ class Stack(nn.Module):
         self.to(device)
         self.attention_positions = attention_positions(architecture, device)
         self._places = places(architecture)
+        self._dropout = tuple(architecture.dropout if one.dropout is None else one.dropout for one in members)
         #: every parameter by its name, (members, ...)
         self.weights: Mapping[str, Tensor] = {name: self._weights[stored] for name, stored in self._names.items()}
 
     @property
     def members(self) -> int:
-        """Return how many members there are."""
+        """Return the number of members."""
         return len(self.seeds)
 
     def reader(self, step: Tensor | int | None) -> Reader:
-        """Return the layers with what they drop in this step; None: nothing is dropped."""
-        rate = self.architecture.dropout if step is not None else 0.0
-        dropout = Dropout(rate, keys(self.seeds, 0 if step is None else step), self._places)
+        """Return the layers with their dropout masks in this step; None: no dropout."""
+        rates = self._dropout if step is not None else 0.0
+        dropout = Dropout(rates, keys(self.seeds, 0 if step is None else step), self._places)
         return Reader(self.architecture, self.weights, dropout, self.attention_positions, self.dtype, self.protected)
 
     def embed(self, side: str, ids: Tensor, place: Layout, reader: Reader) -> Tensor:
-        """Return rows of packed ids (members, tokens), scaled and with their positions."""
+        """Return the rows of packed ids (members, tokens), scaled, with their positions added."""
         a, weights, dropout = self.architecture, self.weights, reader.dropout
         embedding = weights[f"{side}.embedding"]  # (members, rows, dim)
         scale = math.sqrt(a.dim) if a.scaled else 1.0
@@ -107,11 +107,15 @@ class Stack(nn.Module):
         return torch.baddbmm(self._output_bias[:, None].to(values.dtype), values, weight)
 
     def unbiased_output(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits without their bias, as wide as tensor cores like (an odd width costs them thrice), and the bias."""
+        """Return logits without their bias, and the bias.
+
+        The logits are padded to a multiple of eight, because products of an odd width take three times as long on tensor
+        cores.
+        """
         return torch.bmm(values, _widened(self._output_weight(values.dtype))), self._output_bias
 
     def padded_output(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return the output layer's weight and bias, as wide as tensor cores like; what is beyond is never likely."""
+        """Return the output layer's weight and bias, padded to a multiple of eight with outputs of probability zero."""
         return _widened(self._output_weight(dtype)), _widened(self._output_bias.to(dtype), float("-inf"))
 
     def _output_weight(self, dtype: torch.dtype) -> Tensor:
@@ -134,13 +138,13 @@ class Stack(nn.Module):
         target_place: Layout,
         step: Tensor | int | None = None,
     ) -> Tensor:
-        """Return what the output layer reads at every packed target place, (members, tokens, dim)."""
+        """Return the input of the output layer at every packed target place, (members, tokens, dim)."""
         reader = self.reader(step)
         memory = reader.encode(self.embed("source", source, source_place, reader), source_place)
         return reader.decode(self.embed("target", target, target_place, reader), target_place, memory, source_place)
 
     def classify(self, text: Tensor, place: Layout, step: Tensor | int | None = None) -> Tensor:
-        """Return what the output layer reads of each sentence, (members, batch, dim)."""
+        """Return the input of the output layer for each sentence, (members, batch, dim)."""
         reader = self.reader(step)
         values = reader.encode(self.embed("text", text, place, reader), place)
         return pooled(values, place, self.architecture.pooling)
@@ -148,10 +152,10 @@ class Stack(nn.Module):
     def model_text(
         self, text: Tensor, place: Layout, step: Tensor | int | None = None, chosen: Tensor | None = None
     ) -> Tensor:
-        """Return what the output layer reads at every place of a text, or at the `chosen` ones, (members, places, dim).
+        """Return the input of the output layer at every place of a text, (members, places, dim).
 
-        A causal model's value at a place depends on the tokens up to that place, a masked model's on the whole block.
-        `chosen` (members, places) holds packed places.
+        In a causal model, the value at a place depends on the tokens up to it; in a masked model, on the whole block.
+        `chosen` (members, places) limits the result to these packed places.
         """
         reader = self.reader(step)
         causal = self.architecture.task == "language_model"
@@ -171,12 +175,12 @@ def _with_learned(rows: Tensor, positions: Tensor, place: Layout) -> Tensor:
 
 
 def _widened(outputs: Tensor, value: float = 0.0) -> Tensor:
-    """Return a weight or bias with columns added, to a multiple of eight."""
+    """Return a weight or bias with added columns, so that their number is a multiple of eight."""
     return nn.functional.pad(outputs, (0, -outputs.shape[-1] % 8), value=value)
 
 
 def _drawn(a: Architecture, sides: Sequence[str], members: Sequence[Member]) -> dict[str, Tensor]:
-    """Return the members' matrices, and every other weight as their seeds draw it."""
+    """Return the members' matrices, and all other weights, drawn from their seeds."""
     stacked: dict[str, Tensor] = {}
     for place, side in enumerate(sides):
         expected = (a.vocabularies[place], a.dim)
@@ -185,14 +189,14 @@ def _drawn(a: Architecture, sides: Sequence[str], members: Sequence[Member]) -> 
                 raise EmbinitError(f"{side}: a matrix of {member.matrices[place].shape}, the model has {expected}")
         stacked[f"{side}.embedding"] = _stacked([member.matrices[place] for member in members])
     for parameter in parameters(a):
-        # Members of one seed share every weight but the embeddings, so that comparisons are paired.
+        # Members of one seed share all weights but the embeddings, so that comparisons are paired.
         own = {seed: drawn(parameter, seed) for seed in {member.seed for member in members}}
         stacked[parameter.name] = _stacked([own[member.seed] for member in members])
     return stacked
 
 
 def pooled(values: Tensor, place: Layout, how: str) -> Tensor:
-    """Return one row a sentence, (members, batch, dim), from packed rows; a sentence of no tokens gets zeros."""
+    """Return one row for each sentence, (members, batch, dim); a sentence without tokens gets zeros."""
     block = padded(values, place)  # (members * batch, longest, dim)
     mask = place.mask[:, :, None]
     if how == "first":
@@ -210,7 +214,7 @@ def _stacked(arrays: Sequence[Matrix]) -> Tensor:
 
 
 def _stored(name: str) -> str:
-    return name.replace(".", "/")  # a ParameterDict takes no dots
+    return name.replace(".", "/")  # the names of a ParameterDict have no dots
 
 
 def joined(stacks: Sequence[Stack]) -> Stack:

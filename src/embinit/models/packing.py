@@ -1,4 +1,4 @@
-"""Sentences without padding: all tokens of a batch in one row, and the way to a padded block and back."""
+"""Sentences without padding: the tokens of a batch are packed into one row, and can be moved to padded blocks and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Lengths = npt.NDArray[np.int64]
 
 
 def capacity(lengths: Lengths, batch: int, sigmas: float = 6.0, multiple: int = 64) -> int:
-    """Return room for the tokens of a random batch: so many σ above the mean, or the largest possible if that is less."""
+    """Return the number of places that hold the tokens of a random batch.
+
+    This is the mean plus a number of σ, or the largest possible number if that is smaller.
+    """
     mean, spread = float(lengths.mean()), float(lengths.std())
     likely = batch * mean + sigmas * spread * batch**0.5
     largest = int(np.sort(lengths)[-batch:].sum())
@@ -24,24 +27,24 @@ def capacity(lengths: Lengths, batch: int, sigmas: float = 6.0, multiple: int = 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of packed sentences stand, for each member; all tensors are on the device.
+    """The places of packed sentences' tokens, for each member. All tensors are on the device.
 
-    Places beyond a member's tokens belong to no sentence; whatever is computed there is never read.
+    Places after a member's last token belong to no sentence. Values that are computed there are never used.
     """
 
-    #: (members, batch): tokens of each sentence, and the packed place of its first
+    #: (members, batch): the number of tokens of each sentence, and the packed place of its first token
     lengths: Tensor
     starts: Tensor
-    #: (members, room): the sentence of each token, its position in it, and whether a token stands there
+    #: (members, room): the sentence of each place, its position in the sentence, and whether the place has a token
     sentence: Tensor
     position: Tensor
     real: Tensor
     longest: int
-    #: every sentence has `longest` tokens and there is no other place: blocks of running text
+    #: every sentence has `longest` tokens, and every place has a token: blocks of running text
     full: bool = False
-    #: blocks that were made for this and another layout, by the other's id
+    #: blocks of this layout with another one, by the other layout's id
     paired: dict[int, tuple[Blocks, Blocks]] = field(default_factory=dict, repr=False, compare=False)
-    #: likewise, which sentences have which size, for kernels
+    #: likewise for kernels: the sentences of each size
     worked: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -61,27 +64,27 @@ class Layout:
 
     @cached_property
     def mask(self) -> Tensor:
-        """Return where tokens stand in the padded block, (members * batch, longest)."""
+        """Return flags of places with a token in the padded block, (members * batch, longest)."""
         within = torch.arange(self.longest, device=self.lengths.device)
         return within < self.lengths.view(-1, 1)
 
     @cached_property
     def to_padded(self) -> Tensor:
-        """Return the packed place, over all members, that fills each padded one, (members * batch * longest,)."""
+        """Return the packed place, counted over all members, of each padded place, (members * batch * longest,)."""
         within = torch.arange(self.longest, device=self.lengths.device)
         inside = self.mask.view(*self.lengths.shape, -1)
         return torch.where(inside, (self.member * self.room + self.starts)[:, :, None] + within, 0).flatten()
 
     @cached_property
     def to_packed(self) -> Tensor:
-        """Return the padded place of each packed one, (members * room,)."""
+        """Return the padded place of each packed place, (members * room,)."""
         block = self.batch * self.longest
         inside = torch.where(self.real, self.sentence * self.longest + self.position, 0)
         return (self.member * block + inside).flatten()
 
     @cached_property
     def for_kernels(self) -> tuple[Tensor, Tensor]:
-        """Return first places over all members and lengths, (members * batch,) each, as int32."""
+        """Return each sentence's first place, counted over all members, and its length, (members * batch,), as int32."""
         first = self.member * self.room + self.starts
         return first.flatten().to(torch.int32), self.lengths.flatten().to(torch.int32)
 
@@ -89,7 +92,7 @@ class Layout:
 def layout(lengths: Lengths | Tensor, room: int, longest: int, device: Any = None) -> Layout:
     """Return the layout of sentences of these lengths, (members, batch), in `room` packed places each.
 
-    Lengths that are on a device already are not looked at: whoever made them knows that they fit.
+    Lengths that are tensors are not checked, because reading them would wait for the device.
     """
     if not isinstance(lengths, Tensor):
         most, largest = int(lengths.sum(axis=1).max()), int(lengths.max())
@@ -116,14 +119,14 @@ def full_layout(members: int, batch: int, length: int, device: Any = None) -> La
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sentences of like length as padded blocks, one block after another in rows; the blocks of two sides go together."""
+    """Sentences of similar length as padded blocks, one after another. Two sides have the same sentences in each block."""
 
-    #: for each block its sentences, over all members, and how many places it gives each
+    #: for each block its sentences, counted over all members, and the number of places of each sentence
     groups: tuple[tuple[Tensor, int], ...]
-    #: (rows,): the packed place, over all members, that fills each row, and whether a token stands there
+    #: (rows,): the packed place of each row, counted over all members, and whether the row has a token
     place: Tensor
     real: Tensor
-    #: (members * room,): the row of each packed place, and whether a token stands there
+    #: (members * room,): the row of each packed place, and whether the place has a token
     row: Tensor
     real_places: Tensor
     room: int
@@ -134,19 +137,19 @@ class Blocks:
         return rows
 
     def emptied(self, rows: Tensor) -> Tensor:
-        """Return rows of the blocks as packed ones, (members, room, width)."""
+        """Return rows of the blocks as packed rows, (members, room, width)."""
         packed: Tensor = _Moved.apply(rows, self.row, self.place, self.real)  # type: ignore[no-untyped-call]
         return packed.view(-1, self.room, rows.shape[-1])
 
 
-_STEP = 8  # lengths that differ by less share a block
+_STEP = 8  # lengths are rounded up to a multiple of this, and sentences of equal rounded length share a block
 
 
 def blocks(one: Layout, other: Layout) -> tuple[Blocks, Blocks]:
-    """Return the blocks of two sides (or twice of one) whose sentences attend to each other.
+    """Return the blocks of two sides whose sentences attend to each other; they may be the same side.
 
-    On a CPU sentences of like length stand together, for no work on padding is the fastest; elsewhere nobody knows the
-    lengths without waiting, and all stand in one block.
+    On a CPU, sentences of similar length share a block, which saves the work on padding. On a card, reading the lengths
+    would wait for the device, so there is one block.
     """
     known = one.paired.get(id(other))
     if known is None:
@@ -162,7 +165,7 @@ def _groups(one: Layout, other: Layout) -> tuple[tuple[Tensor, int], ...]:
         return ((everything, max(one.longest, other.longest)),)
     longer = torch.maximum(one.lengths, other.lengths)
     sizes = (longer.clamp(min=1) + _STEP - 1) // _STEP * _STEP
-    # Each member's apart, so that no sum depends on who stands beside whom.
+    # Members have separate blocks, so that no sum depends on the other members.
     return tuple(
         ((own == size).nonzero()[:, 0] + member * one.batch, int(size))
         for member, own in enumerate(sizes)
@@ -188,7 +191,7 @@ def _blocked(layout: Layout, groups: tuple[tuple[Tensor, int], ...]) -> Blocks:
 
 
 class _Moved(torch.autograd.Function):
-    """Rows by an index whose inverse is known: the gradient is a gather too, so it is exact and the same every time."""
+    """Rows by an index with a known inverse. The gradient is a gather too, so it is exact and deterministic."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, there: Tensor, back: Tensor, real: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A member's weights, drawn with numpy from its seed: the same on every device, and whoever trains beside it."""
+"""A member's first weights, drawn with numpy from its seed. They depend neither on the device nor on other members."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from embinit.models.architecture import Architecture
 from embinit.seeds import stream
 from embinit.types import Matrix
 
-#: How many buckets T5's relative bias has, and from which distance on all are alike.
+#: The number of buckets of T5's relative bias, and the distance from which on all distances share a bucket.
 RELATIVE_BUCKETS, RELATIVE_FAR = 32, 128
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a member: its shape as it is stored (in, out), and how it is drawn."""
+    """One parameter of a member: its stored shape (in, out), and the distribution that it is drawn from."""
 
     name: str
     shape: tuple[int, ...]
@@ -27,12 +27,12 @@ class Parameter:
     #: inputs and outputs of the logical matrix: PyTorch packs q, k and v into one (PAPER.md 1)
     fan_in: int = 0
     fan_out: int = 0
-    #: of normal draws
+    #: σ of normal draws
     std: float = 0.02
 
 
 def parameters(architecture: Architecture) -> list[Parameter]:
-    """Return every parameter but the embeddings, whose matrices come from outside."""
+    """Return all parameters but the embeddings, whose matrices come with the members."""
     return list(_parameters(architecture))
 
 
@@ -66,7 +66,7 @@ def _layer(a: Architecture, name: str, crossed: bool) -> Iterator[Parameter]:
     yield from _linear(a, f"{name}.self.out", a.dim, a.dim, zero_bias=True, residual=True)
     yield from _norm(a, f"{name}.self.norm")
     if crossed:
-        # One logical matrix in PyTorch, stored as two: queries read the target, keys and values the source.
+        # PyTorch has one matrix. It is stored as two here: queries read the target, keys and values the source.
         yield from _linear(a, f"{name}.cross.q", a.dim, a.dim, zero_bias=True, fan_out=3 * a.dim)
         yield from _linear(a, f"{name}.cross.kv", a.dim, 2 * a.dim, zero_bias=True, fan_out=3 * a.dim)
         yield from _linear(a, f"{name}.cross.out", a.dim, a.dim, zero_bias=True, residual=True)
@@ -89,7 +89,7 @@ def _linear(
 
 
 def _weight(a: Architecture, name: str, shape: tuple[int, int], residual: bool = False, fan_out: int = 0) -> Parameter:
-    """Return a matrix; a `residual` one projects into the residual sum, to which each layer adds two or three times."""
+    """Return a matrix. A `residual` matrix projects into the residual sum, to which a layer adds two or three times."""
     inputs, outputs = shape
     if a.initial == "xavier":
         return Parameter(f"{name}.weight", shape, "xavier", inputs, fan_out or outputs)
@@ -105,7 +105,7 @@ def _norm(a: Architecture, name: str) -> Iterator[Parameter]:
 
 
 def places(a: Architecture) -> list[str]:
-    """Return the names of all places where something may be dropped."""
+    """Return the names of all places with dropout."""
     names = [f"{side}.embedding" for side in a.sides]
     for stack, blocks in (("encoder", ("self",)), ("decoder", ("self", "cross"))):
         for layer in range(a.layers):
@@ -116,7 +116,7 @@ def places(a: Architecture) -> list[str]:
 
 
 def drawn(parameter: Parameter, seed: int) -> Matrix:
-    """Return a parameter's first values; they depend on the seed and the parameter's name and shape alone."""
+    """Return a parameter's first values, which depend only on the seed, the parameter's name and its shape."""
     rng = stream(seed, f"parameter {parameter.name}")
     if parameter.draw == "ones":
         return np.ones(parameter.shape, dtype=np.float32)
@@ -126,11 +126,11 @@ def drawn(parameter: Parameter, seed: int) -> Matrix:
         return (parameter.std * rng.standard_normal(parameter.shape)).astype(np.float32)
     bound = math.sqrt(6 / (parameter.fan_in + parameter.fan_out))
     if parameter.draw == "default":
-        bound = 1 / math.sqrt(parameter.fan_in)  # PyTorch's nn.Linear draws its bias so
+        bound = 1 / math.sqrt(parameter.fan_in)  # the bias of PyTorch's nn.Linear
     return rng.uniform(-bound, bound, parameter.shape).astype(np.float32)
 
 
 def count(architecture: Architecture) -> int:
-    """Return the number of numbers in one member, embeddings included."""
+    """Return the number of weights of one member, including the embeddings."""
     embeddings = sum(rows * architecture.dim for rows in architecture.vocabularies)
     return embeddings + sum(math.prod(parameter.shape) for parameter in parameters(architecture))

@@ -18,9 +18,9 @@ from embinit.seeds import stream
 
 
 def added_table(architecture: Architecture) -> Tensor | None:
-    """Return the fixed table that is added to rows, (length, dim); None where positions are learned or not added.
+    """Return the fixed table that is added to rows, (length, dim); None if positions are learned or not added.
 
-    Where positions have dimensions of their own, all columns but the last `position_dims` are zero.
+    If positions have their own dimensions, all columns but the last `position_dims` are zero.
     """
     if architecture.positions not in TABLED:
         return None
@@ -30,19 +30,19 @@ def added_table(architecture: Architecture) -> Tensor | None:
         sinusoidal(architecture.length, own, architecture.base) * architecture.position_gain
     )
     if architecture.positions == "shuffled":
-        # One permutation for all: the same positions, in an order that says nothing of neighbourhood.
+        # One permutation for all models: the same positions, but neighbours have unrelated ones.
         table = table[stream(0, "shuffled positions").permutation(len(table))]
     return torch.from_numpy(np.ascontiguousarray(table))
 
 
 @dataclass(frozen=True)
 class AttentionPositions:
-    """Positions that go through attention: rotary, ALiBi, T5's relative bias; nothing for the others."""
+    """Positions that act in attention: rotary, ALiBi, T5's relative bias. Other kinds have none."""
 
     architecture: Architecture
-    #: (length, head / 2): angles of rotary positions; empty for the others
+    #: (length, head / 2): angles of rotary positions; empty for other kinds
     angles: Tensor
-    #: (heads,): slopes of ALiBi; empty for the others
+    #: (heads,): slopes of ALiBi; empty for other kinds
     slopes: Tensor
 
     @cached_property
@@ -51,7 +51,7 @@ class AttentionPositions:
         return self.angles.cos(), self.angles.sin()
 
     def turned(self, rows: Tensor, position: Tensor) -> Tensor:
-        """Return queries or keys (members, tokens, dim) with pairs of numbers turned by their position (RoFormer)."""
+        """Return queries or keys (members, tokens, dim), rotated by their position (RoFormer)."""
         if self.architecture.positions != "rotary":
             return rows
         # (members, tokens, 1, head / 2)
@@ -64,9 +64,9 @@ class AttentionPositions:
     def biased(
         self, scores: Tensor, stack: str, weights: Mapping[str, Tensor], member: Tensor, first: int = 0
     ) -> Tensor:
-        """Return self-attention's scores (sentences, heads, queries, keys) with what distance adds to them.
+        """Return self-attention's scores (sentences, heads, queries, keys) with the bias of their distance.
 
-        `member` says whose sentence each is; `first` is the position of the first query, for decoding a token at a time.
+        `member` is the member of each sentence, and `first` the position of the first query, for decoding by tokens.
         """
         kind = self.architecture.positions
         if kind not in ("alibi", "relative"):
@@ -81,7 +81,7 @@ class AttentionPositions:
         return scores + bias.to(scores.dtype)[member]
 
     def curve(self, stack: str, weights: Mapping[str, Tensor], span: int) -> Tensor | None:
-        """Return what `biased` adds by distance, from -span to span, (members or 1, heads, distances); None: nothing."""
+        """Return the bias of each distance from -span to span, (members or 1, heads, distances); None without a bias."""
         kind = self.architecture.positions
         if kind not in ("alibi", "relative"):
             return None
@@ -93,7 +93,7 @@ class AttentionPositions:
 
 
 def attention_positions(architecture: Architecture, device: torch.device | str) -> AttentionPositions:
-    """Return the positions of attention, with their tables on the device."""
+    """Return the positions that act in attention, with their tables on the device."""
     angles, slopes = torch.empty(0), torch.empty(0)
     if architecture.positions == "rotary":
         head = architecture.dim // architecture.heads
@@ -105,9 +105,10 @@ def attention_positions(architecture: Architecture, device: torch.device | str) 
 
 
 def _slopes(heads: int) -> list[float]:
-    """Return ALiBi's slopes (Press et al., 2022): a geometric row from 2^(-8/heads) on.
+    """Return ALiBi's slopes (Press et al., 2022): a geometric sequence from 2^(-8/heads) on.
 
-    Where heads are no power of two, the row of the next lower power, then every other slope of the next higher one.
+    If the number of heads is no power of two: the sequence of the next lower power, then every second slope of the next
+    higher power.
     """
     lower = 2 ** int(math.log2(heads))
     slopes = [2.0 ** (-8 * (i + 1) / lower) for i in range(lower)]
@@ -115,7 +116,7 @@ def _slopes(heads: int) -> list[float]:
 
 
 def relative_buckets(distance: Tensor, both_ways: bool) -> Tensor:
-    """Return T5's bucket of each distance: exact when near, logarithmic when far, one for all beyond 128."""
+    """Return T5's bucket of each distance: one for each short distance, logarithmic for longer ones, one beyond 128."""
     count = RELATIVE_BUCKETS
     bucket = torch.zeros_like(distance)
     if both_ways:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from embinit.text.markers import scheme_of, strip_marker
 from embinit.types import Flags, Matrix, Vocabulary, as_matrix, standard_deviation, xavier_std
 
 #: (found rows after all steps, vocabulary, flags of found tokens, generator) -> rows of the missing tokens
@@ -58,6 +57,8 @@ def xavier(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Ge
 @_fill
 def subword(rows: Matrix, vocabulary: Vocabulary, found: Flags, rng: np.random.Generator) -> Matrix:
     """Mean of the found tokens with most character n-grams in common, at the usual row length; otherwise `target`."""
+    from embinit.text.markers import scheme_of, strip_marker
+
     filled = target(rows, vocabulary, found, rng)
     scheme = scheme_of(vocabulary.tokens)
     texts = [strip_marker(token, scheme)[0].lower() for token in vocabulary.tokens]

@@ -1,1 +1,1 @@
-"""Reports: tables, figures and one page, from an experiment and what came out of its runs."""
+"""Reports: tables, figures and one page, from an experiment and the results of its runs."""

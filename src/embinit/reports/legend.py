@@ -1,4 +1,4 @@
-"""The text of every report beside its numbers: how to read them, and how they were made."""
+"""The text of every report beside its numbers: an introduction, how to read them, and how they were made."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def introduction(summary: Summary) -> str:
 
 
 def explanation(summary: Summary) -> list[str]:
-    """Return how to read the tables and charts, a sentence or two each."""
+    """Return how to read the tables and charts: one or two sentences for each."""
     if any(part.metric.name == "verdict" for part in summary.parts):
         return [
             "The ratio is σ of the rows as the model adds them, over the root mean square of the positions (0.707). "
-            "“Positions told” is the share of positions that a linear read-out finds in the sum of row and position; chance "
-            "is 5 %. “Neighbours kept” is the share of ten nearest neighbours that stay when positions are added."
+            "“Positions found” is the share of positions that a linear read-out finds in the sum of row and position; "
+            "chance is 5 %. “Neighbours kept” is the share of ten nearest neighbours that stay when positions are added."
         ]
     if not any(part.rows for part in summary.parts):
         return [

@@ -11,7 +11,7 @@ from embinit.reports.scores import Metric
 
 #: Between the words of a label: `xavier · no positions`.
 SEPARATOR = " · "
-#: How the lowest validation loss of a run is shown.
+#: The lowest validation loss of a run, as reports show it.
 LOSS = Metric("valid loss", "validation loss", "", factor=1.0, digits=3, higher=False, split="valid")
 
 

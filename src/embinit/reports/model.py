@@ -85,11 +85,11 @@ class Example:
 
 @dataclass(frozen=True)
 class TableCell:
-    """Text of a table, and whether it is bold."""
+    """The text of a cell, and whether it is bold."""
 
     text: str
     strong: bool = False
-    #: marks and counts, set behind the number so that numbers stay in line
+    #: marks and counts, behind the number so that numbers stay aligned
     after: str = ""
     #: a link to a place on the page
     link: str = ""
@@ -141,7 +141,7 @@ class Part:
     candidate: Axes = ()
     #: the name of the block that it chooses a start for; empty: none
     chooses_for: str = ""
-    #: whether it could be measured here and is not yet
+    #: whether it can be measured here but was not yet
     pending: bool = False
 
 

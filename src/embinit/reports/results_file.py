@@ -1,8 +1,8 @@
 """Write an experiment with its results as one small JSON file for version control; `results_reader` reads it back.
 
-The file has all scores in full, histories in four significant digits, and the matrices of each row's lowest seed (for
-sweeps without histograms). It has no decoded outputs. Each run is one line, so that a change is a change of lines; the
-runs of a table row have only the settings that differ from its first run.
+The file has all digits of scores, four significant digits of histories, and the matrices of each row's lowest seed (without
+histograms for sweeps). It has no decoded outputs. Each run is one line, so that version control shows changed runs as
+changed lines. The later runs of a table row have only the settings that differ from its first run.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def read_compact(path: Path) -> ResultsFile:
         If the file cannot be read, is no file of results, or is damaged.
     """
     if not path.exists():
-        raise EmbinitError(f"cannot read {path}: there is no such file")
+        raise EmbinitError(f"no such file: {path}")
     content = read_json(path, Any)
     if not isinstance(content, dict) or content.get("embinit results") != FORMAT:
         raise EmbinitError(f"{path} holds no results of an experiment, or results in another version of the format")

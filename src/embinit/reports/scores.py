@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from embinit.experiments.experiment import Axes
+from embinit.experiments.runs.length_buckets import LengthBucket
 from embinit.statistics import Comparison, MeanInterval
 
 
@@ -54,7 +55,7 @@ class Difference(Comparison):
 
 @dataclass(frozen=True)
 class PaperScore:
-    """The paper's number, and our difference to it."""
+    """A number of the paper, and our difference to it."""
 
     table: str
     mean: float
@@ -66,19 +67,6 @@ class PaperScore:
     within: bool | None
     #: the lowest validation loss, if the paper prints it (Table 3)
     loss: float | None = None
-
-
-class LengthBucket(NamedTuple):
-    """Sentences of similar length: from `low` tokens to `high` (None: no upper end), and their number."""
-
-    low: int
-    high: int | None
-    sentences: int
-
-    def __str__(self) -> str:
-        if self.high is None:
-            return f"{self.low} and more"
-        return f"{self.low} to {self.high}" if self.low else f"up to {self.high}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +102,7 @@ class TableRow:
 
     label: str
     axes: Axes
-    #: decides the colour: the recipe, or all axes if there is no recipe
+    #: the recipe, or all axes if there is no recipe; it decides the colour
     series: str
     #: values of the axes that are not a recipe, as text; rows of one setting are compared with each other
     setting: str
@@ -156,7 +144,7 @@ class TableRow:
 
     @property
     def verdict(self) -> str:
-        """Return `better` or `worse` if that holds against every baseline, and none is missing; otherwise nothing."""
+        """Return `better` or `worse` if it is that against every baseline; empty otherwise, or if a baseline is missing."""
         verdicts = {difference.verdict for difference in self.differences}
         return verdicts.pop() if len(verdicts) == 1 and not self.lacking else ""
 
@@ -173,7 +161,7 @@ class Choice:
     block: str
     metric: Metric
     label: str
-    #: the seeds that it was chosen on, and its mean there; none if it was named
+    #: the seeds of the choice, and its mean there; empty and None if it was named
     seeds: tuple[str, ...]
     there: MeanInterval | None
     #: whether all starts to choose from were run

@@ -31,6 +31,10 @@ _BASELINES = ("xavier", "random", "baseline", "default")
 _FALLING = re.compile(r"(^|[\W_])(loss|perplexity|ppl|error|wer|cer|nll|mae|mse|rmse|bpc)$", re.IGNORECASE)
 #: No table of scores comes near this size.
 _LARGEST = 16 << 20
+#: A block has a run of each start with each seed; an experiment's grid has this limit too.
+_LARGEST_BLOCK = 100_000
+#: Sums and squares of larger scores do not fit a float.
+_LARGEST_SCORE = 1e100
 #: The internal name of every score and split; reports show the metric's label.
 _SCORE, _SPLIT = "score", ""
 _INTRODUCTION = (
@@ -40,7 +44,7 @@ _INTRODUCTION = (
 
 
 @dataclass
-class _Run:
+class _ScoreLine:
     """One line of the file."""
 
     block: str
@@ -106,7 +110,7 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
         notes.append(f"The baseline is {base}; choose another with --baseline.")
     blocks, results, metrics = [], dict[str, Result](), {}
     for name, column, members in _groups(path, runs, columns):
-        block = _block(name, column, members, starts)
+        block = _block(path, name, column, members, starts)
         blocks.append(block)
         metrics[name] = _metric(column, members, lower_is_better)
         results |= _results(block, column, members)
@@ -121,13 +125,16 @@ def read_scores(path: Path, *, baseline: str | None = None, lower_is_better: boo
 # ---------------------------------------------------------------- the file
 
 
-def _read_runs(path: Path) -> tuple[list[_Run], list[str], list[str]]:
+def _read_runs(path: Path) -> tuple[list[_ScoreLine], list[str], list[str]]:
     """Return the runs, the columns of scores, and notes about columns that were left out."""
     header, lines = _table(path)
     others = [name for name in header if name not in (_START, _SEED, _BLOCK)]
     text_columns = [name for name in others if not any(_is_number(cells[name]) for _, cells in lines)]
     columns = [name for name in others if name not in text_columns]
     if not columns:
+        for name in text_columns[-1:]:  # a number that is written differently, such as 2,5 or 2.5 %
+            number, cells = next(((number, cells) for number, cells in lines if cells[name]), lines[0])
+            _score(f"{path}, line {number}: {name}", cells[name])
         raise EmbinitError(f"{path} has no column of scores beside {listed(header)}; add `score` with a number a line")
     runs = [_run(f"{path}, line {number}", cells, columns) for number, cells in lines]
     seen: dict[tuple[str, str, int], int] = {}
@@ -154,14 +161,16 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:
         raise EmbinitError(f"{path}, line {reader.line_num} cannot be read as CSV: {error}") from None
-    header = [
-        name.lower() if name.lower() in (_START, _SEED, _BLOCK) else name for name in (lines or [(1, [""])])[0][1]
-    ]
+    if not lines:
+        raise EmbinitError(f"{path} is empty; its first line must name the columns start, seed and score")
+    header = [name.lower() if name.lower() in (_START, _SEED, _BLOCK) else name for name in lines[0][1]]
     for name in (_START, _SEED):
         if name not in header:
+            near = closest(name, filter(None, header))
+            hint = near if "did you mean" in near else f"; it has {listed(list(filter(None, header)))}"
             raise EmbinitError(
-                f"{path} has no column {name!r}{closest(name, filter(None, header))}; its first line must name the "
-                "columns start, seed and score, for example `start,seed,score`"
+                f"{path} has no column {name!r}{hint}; its first line must name the columns start, seed and score, for "
+                "example `start,seed,score`"
             )
     if len(set(header)) < len(header) or not all(header):
         raise EmbinitError(f"{path}: every column needs a name of its own; the first line has {', '.join(header)}")
@@ -173,15 +182,15 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     return header, [(number, dict(zip(header, cells, strict=True))) for number, cells in lines[1:]]
 
 
-def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _Run:
+def _run(place: str, cells: Mapping[str, str], columns: Sequence[str]) -> _ScoreLine:
     if not cells[_START]:
         raise EmbinitError(f"{place}: the start is empty; give it a name")
     try:
         seed = int(cells[_SEED])
     except ValueError:
-        raise EmbinitError(f"{place}: the seed is {cells[_SEED]!r}, but a whole number is expected") from None
+        raise EmbinitError(f"{place}: the seed is {cells[_SEED][:40]!r}, but a whole number is expected") from None
     scores = {name: _score(f"{place}: {name}", cells[name]) for name in columns}
-    return _Run(cells.get(_BLOCK, ""), cells[_START], seed, scores)
+    return _ScoreLine(cells.get(_BLOCK, ""), cells[_START], seed, scores)
 
 
 def _score(place: str, cell: str) -> float | None:
@@ -189,9 +198,14 @@ def _score(place: str, cell: str) -> float | None:
     if not cell:
         return None
     if not _is_number(cell):
-        hint = f"; write {cell.replace(',', '.')}" if _is_number(cell.replace(",", ".")) else ""
-        raise EmbinitError(f"{place} is {cell!r}, but a number is expected{hint}")
+        plain = cell.replace(",", ".").removesuffix("%").strip()
+        hint = f"; write {plain}" if _is_number(plain) else ""
+        raise EmbinitError(f"{place} is {cell[:40]!r}, but a number is expected{hint}")
     value = float(cell)
+    if math.isfinite(value) and abs(value) > _LARGEST_SCORE:
+        raise EmbinitError(
+            f"{place} is {cell[:40]}, but a number from −{_LARGEST_SCORE:g} to {_LARGEST_SCORE:g} is expected"
+        )
     return value if math.isfinite(value) else math.nan
 
 
@@ -206,7 +220,9 @@ def _is_number(cell: str) -> bool:
 # ---------------------------------------------------------------- the experiment
 
 
-def _groups(path: Path, runs: Sequence[_Run], columns: Sequence[str]) -> Iterator[tuple[str, str, list[_Run]]]:
+def _groups(
+    path: Path, runs: Sequence[_ScoreLine], columns: Sequence[str]
+) -> Iterator[tuple[str, str, list[_ScoreLine]]]:
     """Yield the name, the column and the runs of each block of the report."""
     for column in columns:
         for block in dict.fromkeys(run.block for run in runs):
@@ -214,11 +230,16 @@ def _groups(path: Path, runs: Sequence[_Run], columns: Sequence[str]) -> Iterato
             yield ", ".join(words), column, [run for run in runs if run.block == block]
 
 
-def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str]) -> Block:
+def _block(path: Path, name: str, column: str, members: Sequence[_ScoreLine], starts: Sequence[str]) -> Block:
     """Return a block that plans every seed of it for each of its starts."""
     task = Task(name.removesuffix(f", {column}"))
     seeds = sorted({run.seed for run in members})
     own = {run.start for run in members}
+    if len(own) * len(seeds) > _LARGEST_BLOCK:
+        raise EmbinitError(
+            f"{path}: block {name!r} has {len(own):,} starts and {len(seeds):,} seeds, more than {_LARGEST_BLOCK:,} runs; "
+            "number the seeds of every start alike, or give fewer lines"
+        )
     planned = [
         Planned(Spec(task, (), seed, ((_START, start), (_SCORE, column)), ()), ((_START, start),))
         for start in starts
@@ -228,7 +249,7 @@ def _block(name: str, column: str, members: Sequence[_Run], starts: Sequence[str
     return Block(name, tuple(planned), _SCORE, _SPLIT)
 
 
-def _results(block: Block, column: str, members: Sequence[_Run]) -> dict[str, Result]:
+def _results(block: Block, column: str, members: Sequence[_ScoreLine]) -> dict[str, Result]:
     """Return the results of the runs that have a score or diverged, by key."""
     scores = {(run.start, run.seed): run.scores[column] for run in members}
     results = {}
@@ -252,7 +273,7 @@ def _missing_seeds(block: Block, results: Mapping[str, Result]) -> list[str]:
     ]
 
 
-def _metric(column: str, members: Sequence[_Run], lower_is_better: bool) -> Metric:
+def _metric(column: str, members: Sequence[_ScoreLine], lower_is_better: bool) -> Metric:
     """Return how the scores of a column are shown: with two digits of their spread over seeds."""
     by_start: dict[str, list[float]] = {}
     for run in members:

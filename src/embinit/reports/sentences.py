@@ -1,4 +1,4 @@
-"""Verdicts in words: the only place where a conclusion becomes sentences. Nothing reads these sentences again."""
+"""Put verdicts into words. Only this module does so, and no code reads its sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an experiment and its results to a report: every number and sentence of the writers."""
+"""Build a report from an experiment and its results; writers add no numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import chain, count
 
 from embinit.experiments.experiment import Block, Experiment
-from embinit.experiments.runs.result import Result
-from embinit.experiments.runs.splits import with_scored_split
+from embinit.experiments.runs.result import Result, with_scored_split
 from embinit.format import listed
 from embinit.recipes.names import named_recipes
 from embinit.reports.analysis import provenance
@@ -70,7 +69,7 @@ def summarize(
     )
     chosen = choices(parts)
     parts = with_named(parts, chosen)
-    file = file or f"experiments/{experiment.name}.toml"
+    file = file or f"{experiment.name}.toml"
     moved = [block.name for block, own in zip(asked.blocks, experiment.blocks, strict=True) if block.split != own.split]
     return Summary(
         name=experiment.name,
@@ -101,7 +100,7 @@ def _on_validation_rows(blocks: Sequence[str], count: int) -> list[str]:
 
 
 def _judged(choosing: list[bool], tables: list[tuple[Metric, tuple[TableRow, ...]]]) -> list[tuple[TableRow, ...]]:
-    """Return the rows of all blocks with verdicts; blocks that only choose starts are corrected apart from the others."""
+    """Return the rows of all blocks with verdicts; blocks that only choose starts are corrected separately."""
     rows_by_place = dict[int, tuple[TableRow, ...]]()
     for kind in (False, True):
         places = [place for place, chooses in enumerate(choosing) if chooses == kind]

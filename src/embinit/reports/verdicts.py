@@ -1,4 +1,4 @@
-"""What results show, as data: one type for each conclusion. `sentences.py` puts them into words."""
+"""Verdicts as data: one type for each conclusion. `sentences.py` puts them into words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NothingLearned:
     metric: Metric
     #: the highest mean of all starts
     best: float
-    #: what guessing reaches, in the metric's unit
+    #: the score of guessing, in the metric's unit
     chance: float
     #: "bleu": a fixed line; "matthews": no correlation with the labels; "majority": the share of the largest class
     by: Literal["bleu", "matthews", "majority"]
@@ -238,7 +238,7 @@ class NamedStart:
 
 @dataclass(frozen=True)
 class MatrixAgreement:
-    """How many measured matrices have the σ that the paper prints."""
+    """The number of measured matrices with the σ that the paper prints."""
 
     agreeing: int
     printed: int
@@ -254,7 +254,7 @@ class AnalogiesKept:
 
 @dataclass(frozen=True)
 class MatrixAdvice:
-    """What is advised for each matrix of a block: (source, side, advice)."""
+    """The advice for each matrix of a block: (source, side, advice)."""
 
     matrices: tuple[tuple[str, str, str], ...]
 

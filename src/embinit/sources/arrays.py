@@ -96,6 +96,8 @@ def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Em
         matrix = np.asarray(vectors.vectors)[list(words)]
         return from_arrays(list(words.values()), matrix, wanted, kind, "KeyedVectors")
     matrix = getattr(vectors, "weight", vectors)
+    if getattr(matrix, "is_meta", False):
+        raise EmbinitError(f"{kind} has no numbers yet: it is on torch's device meta; load its weights first")
     if hasattr(matrix, "detach"):
         matrix = matrix.detach().cpu().float().numpy()
     if not isinstance(matrix, np.ndarray):
@@ -141,8 +143,8 @@ def from_arrays(
 def token_list_of(path: Path, file_name: str | None) -> Path:
     """Return the named token list of a matrix, or the list beside the matrix."""
     if file_name is not None:
-        beside = path.with_name(file_name)
-        chosen = beside if beside.exists() else Path(file_name)
+        candidate = path.with_name(file_name)
+        chosen = candidate if candidate.exists() else Path(file_name)
         if not chosen.exists():
             raise EmbinitError(f"no such token list: {file_name} (searched beside {path} and in the current folder)")
         return chosen

@@ -19,7 +19,8 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.files import compression
 from embinit.sources.numbers import LARGEST_DIM
-from embinit.sources.row_collector import Request, RowCollector, decode_tokens, encode_token, encode_tokens
+from embinit.sources.row_collector import Request, RowCollector, decode_tokens, encode_tokens
+from embinit.text.markers import encode_token
 from embinit.types import Embeddings, Flags, Matrix, as_matrix, finite_rows
 
 MAGIC = 793_712_314
@@ -53,9 +54,10 @@ class _MatrixOnDisk:
         for place, row in enumerate(wanted.tolist()):
             _read_into(file, buffer[place * width : (place + 1) * width], self.offset + row * width)
         ends = sizes.cumsum().tolist()
-        return as_matrix(
-            [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # the reader rejects rows that are NaN or infinite
+            return as_matrix(
+                [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
+            )
 
 
 def _read_into(file: IO[bytes], buffer: memoryview, offset: int) -> None:

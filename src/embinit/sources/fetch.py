@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import BadStatusLine, HTTPException, HTTPMessage
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Literal, TypedDict
 
 from embinit.errors import EmbinitError
 from embinit.files import BUFFER, open_unpacked, replacing
+from embinit.records import read_json
 from embinit.sources.catalogue import Entry
 from embinit.sources.load import load
 
@@ -32,6 +33,14 @@ _TIMEOUT = 60
 LARGEST = 20 * 10**9
 #: Rows that a file without a published checksum must show.
 _ROWS_READ = 100
+
+
+class _Record(TypedDict):
+    """FILE.json: the checksum of the first download."""
+
+    sha256: str
+    checked: Literal["published", "recorded"]
+    size: int
 
 
 @dataclass(frozen=True)
@@ -116,14 +125,14 @@ def _fetch(entry: Entry, folder: Path, progress: Progress, pause: float) -> Fetc
     record_file = folder / f"{entry.file}.json"
     recorded = _read_record(record_file)
     if path.is_file() and recorded:
-        if recorded.get("size") != path.stat().st_size:
+        if recorded["size"] != path.stat().st_size:
             raise EmbinitError(f"{path} has changed since its download; remove it and fetch it again")
         return Fetched(path, recorded["sha256"], recorded["checked"], new=False)
     download = folder / entry.url.rpartition("/")[2]
     part = download.with_name(download.name + ".part")
     _download(_address(entry.url), part, entry.size, progress, pause)
     sha256 = _checksum(part, progress)
-    expected = entry.sha256 or recorded.get("sha256")
+    expected = entry.sha256 or (recorded["sha256"] if recorded else None)
     if expected is not None and sha256 != expected:
         _remove(part)
         expectation, remedy = f"{entry.published} publishes", ""
@@ -171,15 +180,12 @@ def _remove(part: Path) -> None:
     _version_file(part).unlink(missing_ok=True)
 
 
-def _read_record(path: Path) -> dict[str, Any]:
-    """Return the record of the first download; an empty one if there was no download yet."""
+def _read_record(path: Path) -> _Record | None:
+    """Return the record of the first download; None if there was no download yet."""
     if not path.is_file():
-        return {}
-    try:
-        recorded = json.loads(path.read_text("utf-8"))
-        return {name: recorded[name] for name in ("sha256", "checked", "size")}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise EmbinitError(f"{path} is damaged; remove it and fetch the file again") from None
+        return None
+    record: _Record = read_json(path, _Record, "remove it and fetch the file again")
+    return record
 
 
 def _unpack(part: Path, path: Path) -> None:

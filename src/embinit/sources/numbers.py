@@ -72,7 +72,7 @@ def parse_lines(block: bytes, dim: int) -> tuple[list[bytes], Matrix] | None:
     try:
         table = csv.read_csv(
             pyarrow.BufferReader(block),
-            csv.ReadOptions(column_names=names, block_size=len(block) + 1),
+            csv.ReadOptions(column_names=names, block_size=len(block) + 1, use_threads=False),
             csv.ParseOptions(delimiter=" ", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +23,8 @@ _HEAD = 1 << 18
 #: Small enough for the allocator to reuse its arrays: blocks of 2 MB took 1.6 times as long in a fresh process.
 _BLOCK = 1 << 18
 #: pyarrow takes larger blocks, because it makes an array of each column, and fewer columns. Smaller files do without it,
-#: because its import takes a twentieth of a second.
-_ARROW_BLOCK, _ARROW_COLUMNS = 1 << 21, 4096
+#: because its import takes a twentieth of a second. More threads would wait for the one that collects the rows.
+_ARROW_BLOCK, _ARROW_COLUMNS, _ARROW_THREADS = 1 << 20, 4096, 4
 _LONGEST_LINE = 32 << 20
 #: A row of a file with known dimensions is shorter than this: a token of a megabyte and 64 characters a number.
 _LONGEST_TOKEN, _LONGEST_NUMBER = 1 << 20, 64
@@ -62,10 +64,9 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
         arrow = _takes_arrow(path, layout, request)
         lines = _Lines(stream, source, _LONGEST_TOKEN + _LONGEST_NUMBER * layout.dim, _ARROW_BLOCK if arrow else _BLOCK)
         blocks = lines.blocks() if wanted is None else lines.wanted_blocks(wanted)
-        for block, line_numbers in blocks:
-            if layout.declared is not None and line_numbers and line_numbers[0] == 1:
-                block, line_numbers = block[block.find(b"\n") + 1 :], line_numbers[1:]
-            if block and (parsed := parse_lines(block, layout.dim) if arrow else None):
+        blocks = _without_header(blocks) if layout.declared is not None else blocks
+        for block, line_numbers, parsed in _parsed(blocks, layout.dim) if arrow else ((*one, None) for one in blocks):
+            if parsed is not None:
                 rows.add(*parsed)
             elif block:
                 _parse_block(block, line_numbers, layout, wanted, rows)
@@ -87,7 +88,31 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
 def _takes_arrow(path: Path, layout: TextLayout, request: Request) -> bool:
     """Return whether pyarrow parses the lines: of large files, if all rows are read."""
     regular = not layout.tabs and layout.dim < _ARROW_COLUMNS and request.wanted is None and request.most is None
-    return regular and path.stat().st_size > 4 * _ARROW_BLOCK and has_arrow()
+    return regular and path.stat().st_size > 8 * _ARROW_BLOCK and has_arrow()
+
+
+def _parsed(blocks: Iterator[_Block], dim: int) -> Iterator[tuple[bytes, Sequence[int], _Rows | None]]:
+    """Yield each block with its rows, or None if a line is irregular; threads parse the blocks that follow meanwhile."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = min(_ARROW_THREADS, cores)
+    waiting: deque[tuple[bytes, Sequence[int], Future[_Rows | None]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for block, line_numbers in blocks:
+            waiting.append((block, line_numbers, pool.submit(parse_lines, block, dim)))
+            if len(waiting) > threads:
+                block, line_numbers, rows = waiting.popleft()
+                yield block, line_numbers, rows.result()
+        for block, line_numbers, rows in waiting:
+            yield block, line_numbers, rows.result()
+
+
+def _without_header(blocks: Iterator[_Block]) -> Iterator[_Block]:
+    """Yield the blocks without the first line of the file."""
+    for block, line_numbers in blocks:
+        if line_numbers and line_numbers[0] == 1:
+            yield block[block.find(b"\n") + 1 :], line_numbers[1:]
+        else:
+            yield block, line_numbers
 
 
 # ---------------------------------------------------------------- layout
@@ -160,6 +185,8 @@ def _uses_tabs(lines: Sequence[bytes]) -> bool:
 
 #: Complete lines, and their numbers in the file.
 _Block = tuple[bytes, Sequence[int]]
+#: Tokens and their vectors.
+_Rows = tuple[list[bytes], Matrix]
 
 
 @dataclass(frozen=True)
@@ -285,7 +312,7 @@ def _parse_line(
 ) -> tuple[bytes, Matrix] | None:
     """Return the token and vector of a line whose token may hold spaces, or reject the line."""
     line = line.rstrip(b" \t\r")
-    if not line:
+    if not line.strip():  # perhaps a form feed alone
         rows.counts["blank lines"] += 1
         return None
     fields = line.rsplit(b" ", dim)

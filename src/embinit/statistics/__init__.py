@@ -6,9 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from embinit.statistics.comparison import Comparison, compare, holm
-from embinit.statistics.intervals import cell
-from embinit.statistics.mean_interval import MeanInterval
-from embinit.statistics.pooled import pooled
+from embinit.statistics.intervals import MeanInterval, mean_interval, pooled
 from embinit.statistics.power import detectable, floor_note, power_note, seeds_needed
 
 if TYPE_CHECKING:
@@ -31,11 +29,11 @@ __all__ = [
     "Comparison",
     "MeanInterval",
     "PairedBootstrap",
-    "cell",
     "compare",
     "detectable",
     "floor_note",
     "holm",
+    "mean_interval",
     "paired_bootstrap",
     "pool_blocks",
     "pool_data_sets",
@@ -47,6 +45,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "cell":  # the name of `mean_interval` before version 0.2
+        return mean_interval
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from embinit.errors import EmbinitError
-from embinit.statistics.mean_interval import MeanInterval
+from embinit.statistics.intervals import MeanInterval
 from embinit.statistics.student import t_quantile, two_sided
 
 
@@ -53,7 +53,7 @@ def pool_blocks(blocks: Sequence[Mapping[int, float]], level: float = 0.95) -> C
 
     Examples
     --------
-    Two blocks that move together say no more than one of them:
+    Two blocks with equal differences give the same error as one of them:
 
     >>> one, two = pool_blocks([{1: 0.0, 2: 1.0}]), pool_blocks([{1: 0.0, 2: 1.0}] * 2)
     >>> one.error == two.error, two.freedom
@@ -74,7 +74,7 @@ def pool_data_sets(sets: Sequence[Sequence[Mapping[int, float]]], level: float =
     3.0
     """
     if not sets:
-        raise EmbinitError("no data set to pool; one at least is needed")
+        raise EmbinitError("no data set to pool; at least one is needed")
     parts = [_variance(blocks) for blocks in sets]
     freedoms = [min(len(block) for block in blocks) - 1 for blocks in sets]
     mean = math.fsum(part[0] for part in parts) / len(parts)
@@ -91,7 +91,7 @@ def pool_data_sets(sets: Sequence[Sequence[Mapping[int, float]]], level: float =
 def _variance(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float | None, int]:
     """Return the mean over blocks, its variance clustered by seed, and the number of distinct seeds."""
     if not blocks or not all(blocks):
-        raise EmbinitError("a block has no seed; every block needs one at least")
+        raise EmbinitError("a block has no seed; every block needs at least one")
     for block in blocks:
         for seed, value in block.items():
             if not math.isfinite(value):
@@ -101,7 +101,7 @@ def _variance(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float | Non
     mean = math.fsum(means) / len(means)
     if min(len(block) for block in blocks) < 2:
         return mean, None, len(seeds)
-    # How far each seed moves the pooled mean, over all of its blocks at once.
+    # The contribution of each seed to the pooled mean, over all of its blocks.
     moves = [
         math.fsum(
             (block[seed] - center) / len(block) for block, center in zip(blocks, means, strict=True) if seed in block

@@ -10,15 +10,14 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.seeds import stream
-from embinit.statistics.intervals import Values, cell
-from embinit.statistics.mean_interval import MeanInterval
+from embinit.statistics.intervals import MeanInterval, Values, mean_interval
 from embinit.statistics.student import two_sided
 
-#: Seeds to which every way of flipping signs is tried.
+#: Up to this number of seeds, all flips of signs are tried.
 EXACT_TO = 20
 _FLIPS = 100_000
 _BATCH = 10_000
-#: Scores are decimals: 31.1 - 31.0 equals 30.1 - 30.0, and 0.1 + 0.2 ties with 0.3, to this share of the largest score.
+#: Differences below this share of the largest score are rounding errors: 31.1 - 31.0 equals 30.1 - 30.0.
 _ROUNDING = 1e-12
 
 
@@ -57,13 +56,13 @@ def compare(ours: Mapping[int, float], baseline: Mapping[int, float], level: flo
                 raise EmbinitError(f"{name}, seed {seed}: score {score}; leave out runs that diverged")
     seeds = sorted(ours.keys() & baseline.keys())
     if not seeds:
-        raise EmbinitError("the two sides have no seed in common; a paired comparison needs one at least")
+        raise EmbinitError("the two sides have no seed in common; a paired comparison needs at least one")
     left, right = (np.array([side[seed] for seed in seeds], dtype=np.float64) for side in (ours, baseline))
     differences = left - right
     rounding = _ROUNDING * float(max(np.abs(left).max(), np.abs(right).max()))
     if np.ptp(differences) <= rounding:
         differences = np.full_like(differences, differences[0])
-    summary = cell(differences, level)
+    summary = mean_interval(differences, level)
     n = summary.n
     t_p = two_sided(summary.mean / (summary.std / math.sqrt(n)), n - 1) if summary.std else None
     above, below = np.greater.outer(left, right).mean(), np.less.outer(left, right).mean()
@@ -83,14 +82,14 @@ def floor(n: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for being several, in the order given (Holm 1979).
+    """Return p-values corrected for multiple tests, in the given order (Holm 1979).
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     for p in p_values:
         if not 0 <= p <= 1:
-            raise EmbinitError(f"p-value {p}; a value from 0 to 1 is needed")
+            raise EmbinitError(f"p-value {p}: give a value from 0 to 1")
     adjusted, least = [1.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
@@ -102,7 +101,7 @@ def _sign_flips(differences: Values, rounding: float) -> float:
     """Return the share of sign flips whose sum is as far from zero as the true one, over all flips up to 20 seeds."""
     sizes, observed = np.sort(np.abs(differences)), abs(float(differences.sum())) - rounding
     if len(sizes) <= EXACT_TO:
-        sums = sizes[:1]  # the first sign stays: flipping all of them changes nothing
+        sums = sizes[:1]  # the first sign is fixed, because flipping all signs changes nothing
         for size in sizes[1:]:
             sums = np.concatenate([sums + size, sums - size])
         return float((np.abs(sums) >= observed).mean())

@@ -10,9 +10,9 @@ from embinit.errors import EmbinitError
 from embinit.statistics.comparison import EXACT_TO, Comparison, floor
 from embinit.statistics.student import t_quantile
 
-#: Seeds from which the normal quantile stands for t's: they differ by some 0.1 ‰.
+#: From this number of seeds, the normal quantile replaces t's; they differ by about 0.1 ‰.
 _MANY = 10_000
-#: Seeds that a note names at the most.
+#: The largest number of seeds that a note names.
 _NAMED = 1_000
 
 
@@ -23,7 +23,7 @@ def detectable(std: float, n: int, alpha: float = 0.05, power: float = 0.8) -> f
     the true power is 73 % at 2 seeds, 77 % at 3, 79 % at 5 and 80 % from 8. σ is that of the differences.
     """
     if n < 2:
-        raise EmbinitError(f"{n} seeds; two at least are needed to see a difference")
+        raise EmbinitError(f"{n} seeds; at least two are needed to see a difference")
     _check(std, alpha, power)
     if n > _MANY:
         return _normal_quantiles(alpha, power) * std / math.sqrt(n)
@@ -33,7 +33,7 @@ def detectable(std: float, n: int, alpha: float = 0.05, power: float = 0.8) -> f
 def seeds_needed(std: float, difference: float, alpha: float = 0.05, power: float = 0.8) -> int:
     """Return the fewest seeds that detect a difference, at least as many as the permutation test needs."""
     if difference == 0 or not math.isfinite(difference):
-        raise EmbinitError(f"difference {difference}; a finite one that is not zero is needed")
+        raise EmbinitError(f"difference {difference}: give a finite difference that is not zero")
     _check(std, alpha, power)
     # The normal quantiles are below t's, so this is too few or just enough.
     normal = math.ceil((_normal_quantiles(alpha, power) * std / difference) ** 2)
@@ -50,7 +50,7 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
     n, size = comparison.n, abs(comparison.mean)
     if comparison.t_p is None or comparison.std is None:
         if n == 1:
-            return "one seed shows no spread: no difference can be told from chance"
+            return "one seed has no spread, so no difference can be told from chance"
         return f"all {n} seeds differ by the same amount: there is no spread to judge by"
     smallest = f"{_short(detectable(comparison.std, n, alpha, power))} {unit}"
     if comparison.t_p <= alpha:
@@ -70,7 +70,7 @@ def floor_note(comparison: Comparison, alpha: float = 0.05) -> str:
     if comparison.can_show(alpha):
         return ""
     seeds = "1 seed" if comparison.n == 1 else f"{comparison.n} seeds"
-    return f"with {seeds} the permutation test's p is {comparison.floor:.3g} at the least: it cannot show significance"
+    return f"with {seeds} the permutation test's p is at least {comparison.floor:.3g}, so it cannot show significance"
 
 
 def _least(alpha: float) -> int:
@@ -88,6 +88,6 @@ def _short(value: float) -> str:
 
 def _check(std: float, alpha: float, power: float) -> None:
     if not (std >= 0 and math.isfinite(std)):
-        raise EmbinitError(f"σ {std}; a finite value, zero or more, is needed")
+        raise EmbinitError(f"σ {std}: give a finite value of at least zero")
     if not 0 < alpha < 0.5 <= power < 1:
-        raise EmbinitError(f"alpha {alpha}, power {power}; 0 < alpha < 0.5 and 0.5 ≤ power < 1 are needed")
+        raise EmbinitError(f"alpha {alpha}, power {power}: give 0 < alpha < 0.5 and 0.5 ≤ power < 1")

@@ -1,4 +1,4 @@
-"""Shares of a few cases, with their intervals."""
+"""Intervals of shares with few cases."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def wilson(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
     (0.49, 0.943)
     """
     if not 0 <= count <= n or n == 0:
-        raise EmbinitError(f"{count} of {n} is no share")
+        raise EmbinitError(f"{count} of {n} is no share; give 0 ≤ count ≤ n and n ≥ 1")
     if not 0 < level < 1:
-        raise EmbinitError(f"level {level}; a value between 0 and 1 is needed, such as 0.95")
+        raise EmbinitError(f"level {level}: give a value between 0 and 1, for example 0.95")
     z = NormalDist().inv_cdf((1 + level) / 2)
     share, more = count / n, z * z / n
     middle = (share + more / 2) / (1 + more)

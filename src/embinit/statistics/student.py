@@ -27,7 +27,7 @@ def two_sided(t: float, df: float) -> float:
 def t_quantile(p: float, df: float) -> float:
     """Return the t with P(T ≤ t) = p: Newton's method, kept between bounds."""
     if not 0 < p < 1:
-        raise EmbinitError(f"probability {p}; a value between 0 and 1 is needed")
+        raise EmbinitError(f"probability {p}: give a value between 0 and 1")
     if p == 0.5:
         return 0.0
     wanted = min(p, 1 - p)
@@ -50,7 +50,7 @@ def t_quantile(p: float, df: float) -> float:
 def _upper_tail(t: float, df: float) -> float:
     """Return P(T ≥ t) for t ≥ 0."""
     if not df > 0:
-        raise EmbinitError(f"{df} degrees of freedom; more than 0 are needed")
+        raise EmbinitError(f"{df} degrees of freedom: give more than 0")
     ratio = t * t / df
     # Compute both x and 1 - x directly: a difference from 1 would lose the digits of the smaller one.
     x, y = 1 / (1 + ratio), ratio / (1 + ratio) if ratio < 1 else 1 / (1 + 1 / ratio)

@@ -113,6 +113,14 @@ def all_markers(text: str, begins: bool) -> tuple[str, ...]:
     return marked if in_bytes == text else (*marked, in_bytes)
 
 
+def encode_token(token: str) -> bytes:
+    """Return a token as bytes. A lone surrogate, which no file can hold, becomes bytes that match nothing."""
+    try:
+        return token.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return token.encode("utf-8", "surrogatepass")
+
+
 @cache
 def _byte_table() -> tuple[dict[int, str], dict[str, int]]:
     """Return GPT-2's map from bytes to printable characters, and back. Bytes that do not print move above 255."""
@@ -128,7 +136,7 @@ def to_byte_level(text: str) -> str:
     if text.isascii() and text.isprintable():  # nearly all tokens; the space is the only character that changes
         return text.replace(" ", "Ġ")
     table = _byte_table()[0]
-    return "".join(table[byte] for byte in text.encode("utf-8", "surrogateescape"))
+    return "".join(table[byte] for byte in encode_token(text))
 
 
 def from_byte_level(token: str) -> str:

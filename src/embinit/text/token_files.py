@@ -36,7 +36,7 @@ class TokenTable:
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: what splits words: a tokenizer.json, a WordPiece list, a SentencePiece model, or a tokenizer object
+    #: the tokenizer that splits words: a tokenizer.json, a WordPiece list, a SentencePiece model, or a tokenizer object
     tokenizer: Any = None
 
 
@@ -59,7 +59,7 @@ def tokenizer_tokens(tokenizer: Any) -> TokenTable:
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):
         return _from_tokenizer(json.loads(backend.to_str()), source, tokenizer)
-    specials = frozenset(tokenizer.all_special_tokens)  # a tokenizer in Python alone has no tokenizer.json
+    specials = frozenset(tokenizer.all_special_tokens)  # a pure Python tokenizer has no tokenizer.json
     vocabulary: dict[str, int] = tokenizer.get_vocab()
     tokens = _tokens_by_id(vocabulary, source)
     return TokenTable(tokens, specials | frozenset(filter(looks_special, vocabulary)), tokenizer)
@@ -91,6 +91,20 @@ def read_tokens(path: Path) -> TokenTable:
             f"{path} is not a token list; expected tokenizer.json, a SentencePiece model, JSON or one token per line"
         )
     return _from_lines(data, path)
+
+
+def check_size(path: Path) -> Path:
+    """Return the path of a tokenizer's file that a library reads whole; an error if it is a device or too large."""
+    try:
+        if path.exists() and not path.is_file():
+            raise EmbinitError(f"{path} is not a regular file; expected a tokenizer")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise EmbinitError(f"{path} is larger than {_LARGEST_FILE >> 20} MB, as no tokenizer is")
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    return path
 
 
 def _from_lines(data: bytes, path: Path) -> TokenTable:

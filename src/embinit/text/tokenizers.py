@@ -10,7 +10,7 @@ from typing import Any
 from embinit.errors import EmbinitError, closest, require
 from embinit.hub import NoSuchFile, download, is_id, is_tokenizer
 from embinit.text.markers import to_byte_level
-from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, read_json_object
+from embinit.text.token_files import SENTENCEPIECE_ENDINGS, SENTENCEPIECE_FILES, check_size, read_json_object
 
 Tokenizer = Callable[[Iterable[str]], Iterator[list[str]]]
 #: From a list of lines to the pieces of each line, without special tokens.
@@ -43,7 +43,8 @@ def tokenizer(spec: Any, more_names: Sequence[str] = ()) -> Tokenizer:
         return _subwords(_from_hub(repository, revision or None))
     if path.name != spec:
         raise EmbinitError(f"there is no tokenizer file or folder {spec}")
-    names = (*more_names, *_SPLITS, "spacy:en", "spacy:de", "spacy:fr", "spacy:cs")
+    # Of equally close names the last one in the alphabet is suggested: spacy:en.
+    names = (*more_names, *_SPLITS, "spacy:cs", "spacy:de", "spacy:en")
     raise EmbinitError(f"unknown tokenizer {spec!r}{closest(spec, names)} (or a tokenizer's file, folder or hub id)")
 
 
@@ -91,7 +92,7 @@ def _subwords(tokenizer: Any) -> Tokenizer:
 
 def _splitter(tokenizer: Any) -> Splitter:
     if isinstance(tokenizer, Path):
-        file = _tokenizer_file(tokenizer)
+        file = check_size(_tokenizer_file(tokenizer))
         return _sentencepiece(file) if file.suffix in SENTENCEPIECE_ENDINGS else _pieces(_load_tokenizer(file))
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):

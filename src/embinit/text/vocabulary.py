@@ -158,7 +158,8 @@ def from_text(
         counts.pop(special, None)
     kept = sorted((token for token, count in counts.items() if count >= min_count), key=lambda t: (-counts[t], t))
     if not kept:
-        raise EmbinitError(f"{origin} has no token that occurs {min_count} times or more")
+        often = f" that occurs {min_count} times or more" if counts else ""
+        raise EmbinitError(f"{origin} has no token{often}")
     listed = (*specials, *kept)
     return Vocabulary(
         listed,
@@ -174,8 +175,8 @@ def read_lines(paths: Sequence[Path]) -> Iterator[str]:
         if path.is_dir():
             raise EmbinitError(f"{path} is a folder; give the text files in it")
         if not path.is_file():
-            beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-            near = get_close_matches(path.name, beside, n=1)
+            names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = get_close_matches(path.name, names, n=1)
             raise EmbinitError(
                 f"no such text file: {path}" + (f"; did you mean {path.with_name(near[0])}?" if near else "")
             )

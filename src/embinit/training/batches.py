@@ -1,7 +1,7 @@
-"""Batches of packed sentences for every member: each seed has its own order, and members of one seed share it.
+"""Batches of packed sentences for all members. Each seed has its own order, which the members of the seed share.
 
-The split lies on the device, and a batch is made there from row numbers alone, in tensors whose shapes do not depend on
-what is in them: so a whole step can be captured and replayed.
+The whole split is on the device. Batches are made there from row numbers, in tensors whose shapes do not depend on the
+sentences, so that a whole step can be captured and replayed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from embinit.prepared.folder import Packed, Prepared
 from embinit.seeds import stream
 from embinit.training.masking import Masked
 
-#: Ids of the specials that every prepared vocabulary begins with: <unk> <pad> <bos> <eos>.
+#: Ids of the special tokens at the start of every prepared vocabulary: <unk> <pad> <bos> <eos>.
 UNKNOWN, PADDING, BEGIN, END = range(4)
 
 Numbers = npt.NDArray[np.int64]
-#: Packed places of each side.
+#: The number of packed places of each side.
 Rooms = tuple[int, ...]
-#: How many σ above the mean number of tokens the rooms are that a device's batches are put into, smallest first.
+#: The sizes of batches on a card, in σ above the mean number of tokens, smallest first.
 _SIGMAS = (1.5, 2.25, 3.0, 6.0)
-_BUCKETS = 50  # batches of so many sizes are sorted by length together
+_BUCKETS = 50  # this number of batches is sorted by length together
 
 
 @dataclass(frozen=True)
 class BatchSide:
-    """Packed ids (members, room) and where they stand; for a target also what follows each of them."""
+    """Packed ids (members, room) and their layout. A target also has the token after each id."""
 
     ids: Tensor
     place: Layout
@@ -47,7 +47,7 @@ class Batch:
     sides: tuple[BatchSide, ...]
     #: (members, batch) for a classification
     labels: Tensor | None
-    #: (members, batch): which sentences are there; a last batch may be smaller
+    #: (members, batch): flags of existing sentences; the last batch may be smaller
     present: Tensor
     #: running text, (members, room): the places whose tokens are scored
     scored: Tensor | None = None
@@ -70,7 +70,7 @@ class Batches:
         packed = [prepared.packed(split, side) for side in prepared.sides]
         self.batch, self._device, self._order = batch, torch.device(device), order
         self.sentences = len(packed[0])
-        # Both sides stand between <bos> and <eos>; a target is read from <bos> on and asked for up to <eos>.
+        # Sentences stand between <bos> and <eos>. A model reads a target from <bos> on and predicts it up to <eos>.
         self._target = [side == "target" for side in prepared.sides]
         self._tokens = [self._moved(framed(one)) for one in packed]
         self._firsts = [self._moved(one.offsets[:-1] + 2 * np.arange(len(one))) for one in packed]
@@ -86,12 +86,12 @@ class Batches:
         return -(-self.sentences // self.batch)
 
     def orders(self, seeds: Sequence[int], epoch: int) -> Numbers:
-        """Return every member's order of an epoch, (members, batches, batch), which its seed alone decides; -1: none."""
+        """Return each member's order of an epoch, (members, batches, batch), by its seed alone; -1: no sentence."""
         own = {seed: self._one_order(seed, epoch) for seed in set(seeds)}
         return np.stack([own[seed] for seed in seeds])
 
     def straight(self, members: int) -> Numbers:
-        """Return the split's own order for all members, (members, batches, batch); -1: none."""
+        """Return the order of the split for all members, (members, batches, batch); -1: no sentence."""
         return np.tile(self._shaped(np.arange(self.sentences)), (members, 1, 1))
 
     def _one_order(self, seed: int, epoch: int) -> Numbers:
@@ -99,7 +99,7 @@ class Batches:
         order = rng.permutation(self.sentences)
         if self._order == "shuffled":
             return self._shaped(order)
-        # Long beside long: within a stretch of many batches sentences are sorted by length, then batches are shuffled.
+        # Sentences are sorted by length within a stretch of many batches, and then the batches are shuffled.
         stretch = _BUCKETS * self.batch
         pieces = [order[start : start + stretch] for start in range(0, self.sentences, stretch)]
         total = np.sum(self.lengths, axis=0)
@@ -111,9 +111,10 @@ class Batches:
         return np.pad(order, (0, missing), constant_values=-1).reshape(len(self), self.batch)
 
     def rooms(self, orders: Numbers) -> list[Rooms]:
-        """Return how much room each batch of these orders needs.
+        """Return the number of places of each batch of these orders.
 
-        On CUDA a few sizes, so that a captured step serves many batches; elsewhere no more than the largest member needs.
+        On CUDA there are a few sizes, so that a captured step is used for many batches. On a CPU it is what the largest
+        member needs.
         """
         needed = np.stack([self._needed(lengths, orders) for lengths in self.lengths], axis=1)  # (batches, sides)
         if self._device.type != "cuda" or self._order == "bucketed":
@@ -130,7 +131,7 @@ class Batches:
         return np.asarray(tokens.max(axis=0))
 
     def made(self, rows: Tensor, rooms: Rooms) -> Batch:
-        """Return the batch of these rows of the split, (members, batch), -1 where there is none."""
+        """Return the batch of these rows of the split, (members, batch); -1: no row."""
         present = rows >= 0
         rows = rows.clamp(min=0)
         sides = tuple(self._side(which, rows, present, room) for which, room in enumerate(rooms))
@@ -142,7 +143,7 @@ class Batches:
         first = self._firsts[which][rows].gather(1, place.sentence)
         tokens, at = self._tokens[which], torch.where(place.real, first + place.position, 0)
         ids = torch.where(place.real, tokens[at], PADDING)
-        # `<bos> a b <eos>` is read as `<bos> a b` and asked for as `a b <eos>`.
+        # Of `<bos> a b <eos>`, the model reads `<bos> a b` and predicts `a b <eos>`.
         following = torch.where(place.real, tokens[at + 1], PADDING) if self._target[which] else ids
         return BatchSide(ids, place, following)
 
@@ -157,7 +158,7 @@ class Batches:
 
 
 def framed(packed: Packed) -> Numbers:
-    """Return all sentences one after another, each between <bos> and <eos>."""
+    """Return all sentences in one array, each between <bos> and <eos>."""
     result = np.empty(len(packed.ids) + 2 * len(packed), dtype=np.int64)
     inside = np.ones(len(result), dtype=bool)
     begins = packed.offsets[:-1] + 2 * np.arange(len(packed))

@@ -1,4 +1,4 @@
-"""Cross-entropy over logits in bfloat16 without a copy of all of them in float32: a few rows at a time, in the cache."""
+"""Cross-entropy of logits in bfloat16. It takes a few rows at a time, which stay in the cache, and needs no float32 copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-#: Logits that are taken at a time: 512 KB in float32.
+#: The number of logits that are taken at a time: 512 KB in float32.
 _LOGITS = 1 << 17
 
 
@@ -29,7 +29,7 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         logits, asked = ctx.saved_tensors
-        # Nobody reads the logits again: their memory becomes the gradient's.
+        # The logits are not needed any more, so the gradient takes their memory.
         result, smoothing = logits.detach(), ctx.smoothing
         for rows in _parts(result):
             part = F.softmax(result[rows].float(), dim=1)

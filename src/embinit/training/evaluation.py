@@ -1,4 +1,4 @@
-"""What members make of a split: loss, accuracy, BLEU; their translations and answers."""
+"""Evaluate members on a split: loss, accuracy, BLEU, translations and predicted labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embinit.types import TEXT_TASKS
 
 
 def _batch(members: int, device: Any) -> int:
-    """Return how many sentences are looked at together: a card is best filled, a CPU best not."""
+    """Return the number of sentences of a batch: large for a card, small for a CPU."""
     return 128 if torch.device(device).type == "cpu" else min(512, max(64, 10_240 // members))
 
 
@@ -35,7 +35,7 @@ def _text_batches(
 
 
 class Validation:
-    """A split that members are measured on after each epoch."""
+    """A split on which members are evaluated after each epoch."""
 
     def __init__(
         self, prepared: Prepared, architecture: Architecture, training: Training, members: int, device: Any
@@ -91,7 +91,7 @@ def translated(stack: Stack, batches: Batches, width: int = 1) -> list[list[list
 
     A translation may have twice as many tokens as the source, its <bos> and <eos> counted, and ten more.
     """
-    found: list[list[list[int]]] = [[] for _ in range(stack.members)]
+    decoded: list[list[list[int]]] = [[] for _ in range(stack.members)]
     longest = stack.architecture.length - 2
     for batch in batches.each(batches.straight(stack.members)):
         source = batch.sides[0]
@@ -100,8 +100,8 @@ def translated(stack: Stack, batches: Batches, width: int = 1) -> list[list[list
         ends = np.where((ids == END).any(axis=2), (ids == END).argmax(axis=2), ids.shape[2])
         count = int(batch.present[0].sum())
         for member in range(stack.members):
-            found[member] += [ids[member, i, : ends[member, i]].tolist() for i in range(count)]
-    return found
+            decoded[member] += [ids[member, i, : ends[member, i]].tolist() for i in range(count)]
+    return decoded
 
 
 def _searched(stack: Stack, batch: Batch, limits: Tensor, width: int) -> Tensor:
@@ -124,8 +124,8 @@ def translations(
 def answers(stack: Stack, prepared: Prepared, split: str, device: Any = "cpu") -> npt.NDArray[np.int64]:
     """Return the label that each member gives each sentence of a split, (members, sentences)."""
     batches = Batches(prepared, split, _batch(stack.members, device), device)
-    found = [
+    labels = [
         stack.output(read(stack, batch, None)[0]).argmax(dim=-1)
         for batch in batches.each(batches.straight(stack.members))
     ]
-    return torch.cat(found, dim=1)[:, : batches.sentences].cpu().numpy()
+    return torch.cat(labels, dim=1)[:, : batches.sentences].cpu().numpy()

@@ -1,4 +1,4 @@
-"""The loop: epochs of all members side by side, each keeping its own best weights."""
+"""The training loop: all members train side by side, and each keeps its best weights."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ from embinit.training.batches import Batches, Numbers, Rooms
 from embinit.training.blocks import TextBatches
 from embinit.training.evaluation import Validation
 from embinit.training.fit import check_fit
-from embinit.training.options import Training
-from embinit.training.row_rates import own_rates
+from embinit.training.options import PER_MEMBER, Training, settings_of_each
 from embinit.training.step import Trainer
 
 
 class Stopped(EmbinitError):
-    """Training was asked to stop, and can go on from its checkpoint."""
+    """Training stopped on request, and can continue from its checkpoint."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How far training is; `records` has every member's record at the end of an epoch."""
+    """The progress of training; `records` has every member's record at the end of an epoch."""
 
     epoch: int
     epochs: int
@@ -52,20 +51,20 @@ Progress = Callable[[Moment], None]
 
 @dataclass
 class TrainedMember:
-    """What became of one member."""
+    """The training of one member."""
 
     seed: int
-    #: one record an epoch: losses, BLEU or accuracy, σ of the embeddings and how far the epoch moved them
+    #: one record per epoch: losses, BLEU or accuracy, σ of the embeddings and of their change in the epoch
     history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = 0
     diverged: bool = False
-    #: stopped early, having got no better for a while
+    #: whether it stopped early, without improvement
     stopped: bool = False
 
 
 @dataclass
 class Outcome:
-    """Members after training: the stack with each member's best weights, and what became of each."""
+    """Members after training: the stack with each member's best weights, and the history of each."""
 
     stack: Stack
     members: list[TrainedMember]
@@ -76,7 +75,7 @@ def train(
     prepared: Prepared,
     architecture: Architecture,
     members: Sequence[Member],
-    training: Training,
+    training: Training | Sequence[Training],
     device: Any = "cpu",
     progress: Progress = lambda _: None,
     checkpoint: Path | None = None,
@@ -85,16 +84,17 @@ def train(
 ) -> Outcome:
     """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy.
 
-    With a `checkpoint` folder it goes on from what is there, writes there every so many seconds (0: every epoch), and raises
-    `Stopped` after having written when `stopping` says so.
+    `training` holds the settings of all members, or of each: they may differ in those of `options.PER_MEMBER`.
+    With a `checkpoint` folder, training continues from the checkpoint in it and writes one every `every` seconds (0: every
+    epoch). If `stopping` returns true, a checkpoint is written and `Stopped` is raised.
     """
-    check_fit(prepared, architecture, training)
+    check_fit(prepared, architecture, settings_of_each(training, len(members))[0])
     run = _Run(prepared, architecture, members, training, device)
     start = time.perf_counter()
     if checkpoint is not None:
         run.restore(checkpoint)
     saved, wait = time.perf_counter(), every
-    while run.epoch < training.epochs and not all(one.stopped for one in run.outcome):
+    while run.epoch < run.training.epochs and not all(one.stopped for one in run.outcome):
         for moment in run.finish_epoch(start):
             progress(moment)
             stop = stopping()
@@ -104,7 +104,7 @@ def train(
                 before = time.perf_counter()
                 run.save(checkpoint, run.seconds + before - start)
                 saved = time.perf_counter()
-                # Gigabytes take a while: at most one twentieth of the time goes into writing them.
+                # Large checkpoints are written less often: at most one twentieth of the time goes into writing.
                 wait = max(every, 20 * (saved - before))
             if stop:
                 raise Stopped(f"stopped in epoch {moment.epoch} of {moment.epochs}")
@@ -117,23 +117,27 @@ class _Lane:
 
     stack: Stack
     trainer: Trainer
-    #: which of the run's members they are
+    #: the numbers of these members in the run
     places: list[int]
     best: dict[str, Tensor]
     orders: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rooms: list[Rooms] = field(default_factory=list)
     rows: Tensor = field(default_factory=lambda: torch.empty(0))
-    #: the embeddings as they were when the epoch began
+    #: the embeddings at the beginning of the epoch
     before: dict[str, Tensor] = field(default_factory=dict)
 
 
 class _Run:
-    """Members in training, and how far they are."""
+    """Members in training, and their progress."""
 
     def __init__(
-        self, prepared: Prepared, architecture: Architecture, members: Sequence[Member], training: Training, device: Any
-    ) -> None:
-        self.training, self.device = training, torch.device(device)
+        self, prepared: Prepared, architecture: Architecture, members: Sequence[Member],
+        settings: Training | Sequence[Training], device: Any,
+    ) -> None:  # fmt: skip
+        self._trainings = settings_of_each(settings, len(members))
+        #: the settings that members share are those of the first
+        self.training = training = self._trainings[0]
+        self.device = torch.device(device)
         torch.backends.cuda.matmul.allow_tf32 = training.precision != "float32"
         self.batches: Batches | TextBatches
         if architecture.is_language_model:
@@ -151,22 +155,28 @@ class _Run:
             "architecture": asdict(architecture),
             "training": asdict(training),
             "seeds": [member.seed for member in members],
-            "rates": [own_rates(member, training) for member in members],
+            "rates": [(one.embedding_rate, one.found_rate) for one in self._trainings],
             "prepared": prepared.path.name,
         }
+        own = [
+            {**one.named(PER_MEMBER), "dropout": architecture.dropout if member.dropout is None else member.dropout}
+            for member, one in zip(members, self._trainings, strict=True)
+        ]
+        if any(one != own[0] for one in own):
+            self._about["own"] = own
         dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
         steps = len(self.batches) * training.epochs
         self.lanes = []
         for places in _lanes(len(members), self.device):
-            own = [members[place] for place in places]
-            stack = Stack(architecture, own, device, dtype, training.protected)
-            trainer = Trainer(stack, training, self.batches, steps, own)
+            sharing = [members[place] for place in places]
+            stack = Stack(architecture, sharing, device, dtype, training.protected)
+            trainer = Trainer(stack, [self._trainings[place] for place in places], self.batches, steps, sharing)
             best = {name: weight.detach().clone() for name, weight in stack.weights.items()}
             self.lanes.append(_Lane(stack, trainer, places, best))
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must be of, as JSON gives it back: settings, and a checksum of each member's start."""
+        """Return the identity of the training for its checkpoint: settings, and a checksum of each member's start."""
         starts = [
             [[_checksum(one) for one in arrays or ()] for arrays in (member.matrices, member.frozen, member.found)]
             for member in self._members
@@ -201,7 +211,7 @@ class _Run:
         return all(self.outcome[place].stopped for place in lane.places)
 
     def _sentences(self, first: int) -> int:
-        """Return how many sentences all members have read in this epoch since its step `first`."""
+        """Return the number of sentences that all members have read in this epoch since step `first`."""
         read = min(self.step * self.batches.batch, self.batches.sentences) - first * self.batches.batch
         return read * sum(len(lane.places) for lane in self.lanes if not self._done(lane))
 
@@ -221,7 +231,7 @@ class _Run:
         )
 
     def _records(self) -> list[dict[str, float]]:
-        """Return every member's record of an epoch, or its last one where it has stopped."""
+        """Return every member's record of an epoch; a stopped member keeps its last record."""
         records = [dict(member.history[-1]) if member.stopped else {} for member in self.outcome]
         every = self.training.bleu_every
         with_bleu = bool(every) and (self.epoch + 1) % every == 0
@@ -256,7 +266,7 @@ class _Run:
                     for name, weight in lane.stack.weights.items():
                         lane.best[name][i] = weight.detach()[i]
                 waited = self.epoch + 1 - member.best_epoch
-                member.stopped = 0 < self.training.patience <= waited
+                member.stopped = 0 < self._trainings[place].patience <= waited
 
     def best(self) -> Stack:
         """Return all members with their best weights."""
@@ -268,7 +278,7 @@ class _Run:
         return joined([lane.stack for lane in self.lanes])
 
     def save(self, folder: Path, seconds: float) -> None:
-        """Write a checkpoint; so many seconds went into it."""
+        """Write a checkpoint, and record the seconds of training so far."""
         tensors: dict[str, Tensor] = {}
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
@@ -280,7 +290,7 @@ class _Run:
                         if key in state:
                             tensors[f"{place} {key} {name}"] = state[key][i]
                     if "step" in state:
-                        tensors[f"{place} steps {name}"] = state["step"].reshape(1)
+                        tensors[f"{place} steps {name}"] = state["step"].expand(len(lane.places))[i : i + 1]
                 tensors[f"{place} sums"] = lane.trainer.sums[:, i].clone()
                 for side, weight in lane.before.items() if self.step else ():
                     tensors[f"{place} before {side}"] = weight[i]
@@ -294,11 +304,11 @@ class _Run:
         checkpoints.save(folder, tensors, facts)
 
     def restore(self, folder: Path) -> None:
-        """Go on from a checkpoint, if there is one."""
-        found = checkpoints.load(folder)
-        if found is None:
+        """Continue from a checkpoint, if there is one."""
+        checkpoint = checkpoints.load(folder)
+        if checkpoint is None:
             return
-        tensors, facts = found
+        tensors, facts = checkpoint
         if facts.get("identity") != self._identity:
             raise checkpoints.Unusable(f"{folder} has a checkpoint of other members or settings")
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
@@ -313,11 +323,12 @@ class _Run:
                     if f"{place} steps {name}" not in tensors:
                         continue
                     state = lane.trainer.adam.state[weight]
+                    steps = tensors[f"{place} steps {name}"][0]
                     if not state:
-                        state["step"] = tensors[f"{place} steps {name}"][0].clone()
-                        if self.device.type == "cuda":
-                            state["step"] = state["step"].to(self.device)
+                        state["step"] = lane.trainer.first_step(steps)
                         state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(weight), torch.zeros_like(weight)
+                    if state["step"].dim():
+                        state["step"][i] = steps
                     for key in ("exp_avg", "exp_avg_sq"):
                         state[key][i] = tensors[f"{place} {key} {name}"].to(self.device)
         if self.step:
@@ -329,9 +340,9 @@ class _Run:
 
 
 def _lanes(members: int, device: torch.device) -> list[list[int]]:
-    """Return which members share a stack: all, but on a CPU each has its own.
+    """Return the members of each stack: all share one, but on a CPU each has its own.
 
-    A CPU gains nothing from one large product over many small ones, and each member's own sizes waste no work.
+    A CPU is not faster with one large product than with many small ones, and separate stacks need no padding.
     """
     return [[place] for place in range(members)] if device.type == "cpu" else [list(range(members))]
 
@@ -341,8 +352,8 @@ def _checksum(array: npt.NDArray[Any] | None) -> int | None:
 
 
 def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
-    found = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
-    return {side: weight.clone() for side, weight in found.items()} if copy else found
+    embeddings = {n.partition(".")[0]: w.detach() for n, w in stack.weights.items() if n.endswith(".embedding")}
+    return {side: weight.clone() for side, weight in embeddings.items()} if copy else embeddings
 
 
 def _better(member: TrainedMember, record: dict[str, float]) -> bool:

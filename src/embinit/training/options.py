@@ -1,15 +1,20 @@
-"""How members are trained, as one frozen value."""
+"""The settings of training as one frozen value."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from embinit.errors import EmbinitError, check_choices
 
-#: Settings that members trained side by side need not share: each member has its own value.
-PER_MEMBER = ("embedding_rate", "found_rate")
+#: Settings that may differ between members and change the update of their weights.
+OF_UPDATES = (
+    "rate", "warmup", "schedule", "final_rate", "weight_decay", "decay_embeddings", "clip", "frozen_epochs",
+)  # fmt: skip
+#: Settings that members trained side by side need not share, because they change no shape.
+PER_MEMBER = (*OF_UPDATES, "embedding_rate", "found_rate", "frozen_rows", "smoothing", "patience")
 
 
 @dataclass(frozen=True)
@@ -71,20 +76,21 @@ class Training:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if not self.rate > 0:
             raise EmbinitError(f"rate is {self.rate}; a positive number is needed")
-        for name in ("warmup", "clip", "patience", "bleu_every", "weight_decay", "stride", *PER_MEMBER):
+        counts = ("warmup", "patience", "bleu_every", "stride")
+        for name in (*counts, "clip", "weight_decay", "embedding_rate", "found_rate"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; a finite number of 0 or more is needed")
         if self.frozen_epochs < -1:
-            raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; -1 (always) or a number of epochs")
+            raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; give -1 (always) or a number of epochs")
         if not 0 <= self.smoothing < 1:
-            raise EmbinitError(f"smoothing is {self.smoothing}; from 0 to below 1")
+            raise EmbinitError(f"smoothing is {self.smoothing}; a value from 0 to below 1 is needed")
         if not 0 <= self.final_rate <= 1:
             raise EmbinitError(f"final_rate is {self.final_rate}; a share of the rate from 0 to 1 is needed")
         if not 0 < self.mask_rate < 1:
             raise EmbinitError(f"mask_rate is {self.mask_rate}; a share of the tokens above 0 and below 1 is needed")
 
     def rate_at(self, step: int, steps: int) -> float:
-        """Return the learning rate of a step (from 0 on) out of so many."""
+        """Return the learning rate of a step, counted from 0, out of `steps`."""
         if step < self.warmup:
             return self.rate * (step + 1) / self.warmup
         if self.schedule == "linear":
@@ -95,3 +101,26 @@ class Training:
             done = (step - self.warmup) / max(1, steps - self.warmup)
             return self.rate * (self.final_rate + (1 - self.final_rate) * (1 + math.cos(math.pi * min(1.0, done))) / 2)
         return self.rate
+
+    def frozen_in(self, epoch: int) -> bool:
+        """Return whether embeddings are not trained in an epoch, from 0 on."""
+        return self.frozen_epochs < 0 or epoch < self.frozen_epochs
+
+    def named(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the values of these settings."""
+        return {name: getattr(self, name) for name in names}
+
+
+def settings_of_each(training: Training | Sequence[Training], members: int) -> tuple[Training, ...]:
+    """Return the settings of each member.
+
+    Raises
+    ------
+    ValueError
+        If members differ in a setting that is not one of PER_MEMBER.
+    """
+    each = (training,) * members if isinstance(training, Training) else tuple(training)
+    shared = [name for name in asdict(each[0]) if name not in PER_MEMBER]
+    if len(each) != members or any(one.named(shared) != each[0].named(shared) for one in each):
+        raise ValueError(f"{members} members need as many settings, which may differ only in {', '.join(PER_MEMBER)}")
+    return each

@@ -15,12 +15,13 @@ from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.blocks import TextBatches, masked_batch
 from embinit.training.cross_entropy import cross_entropy
-from embinit.training.options import Training
+from embinit.training.mixed import MixedUpdates, clip, decays
+from embinit.training.options import OF_UPDATES, Training, settings_of_each
 from embinit.training.row_rates import embedding_factors
 
 
 def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the output layer reads, what was asked for, and where something was.
+    """Return the inputs of the output layer, the targets, and flags of existing places.
 
     (members, places, dim), and (members, places) twice; a place is a target token, a sentence of a classification, or a
     token of a running text.
@@ -38,42 +39,60 @@ def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor,
     return values, target.following, target.place.real
 
 
-def losses(stack: Stack, values: Tensor, asked: Tensor, there: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Return the summed loss and the number of predictions of each member, (members,) each."""
+def losses(
+    stack: Stack, values: Tensor, asked: Tensor, there: Tensor, smoothing: float | Tensor = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return the summed loss and the number of predictions of each member, (members,) each.
+
+    `smoothing` is one number for all members, or (members,).
+    """
     if operations.usable(values):
         logits, bias = stack.unbiased_output(values)
+        if not isinstance(smoothing, Tensor):
+            smoothing = torch.full((len(values),), smoothing, device=values.device)
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
-    flat = stack.output(values).flatten(0, 1)
-    if flat.dtype == torch.bfloat16:
-        each = cross_entropy(flat, asked.flatten(), smoothing)
+    logits = stack.output(values)
+    if isinstance(smoothing, Tensor):
+        each = _smoothed(logits.float(), asked, smoothing[:, None])
+    elif logits.dtype == torch.bfloat16:
+        each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
-        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
-    # What stands where no token does is set aside, not multiplied: it may be anything.
+        each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
+    # Values at places without a token are replaced instead of multiplied by zero, because they may be NaN.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
-class Trainer:
-    """Members in training: their weights and Adam's state, both stacked, so that one update serves all.
+def _smoothed(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
+    """Return the cross-entropy of each place, (members, places), with the label smoothing of each member."""
+    logs = logits.log_softmax(dim=-1)
+    right = logs.gather(-1, asked[:, :, None]).squeeze(-1)
+    return -((1 - smoothing) * right + smoothing * logs.mean(dim=-1))
 
-    On CUDA a step is captured once for each size of batch and replayed from then on: the device never waits for Python.
+
+class Trainer:
+    """Members in training: their weights and Adam's state, both stacked, so that one update changes all.
+
+    `training` holds the settings of all members, or of each. On CUDA a step is captured once for each size of batch and
+    replayed from then on: the device never waits for Python.
     """
 
     def __init__(
         self,
         stack: Stack,
-        training: Training,
+        training: Training | Sequence[Training],
         batches: Batches | TextBatches,
         steps: int,
         members: Sequence[Member] = (),
     ) -> None:
-        self.stack, self.training, self.steps, self._batches = stack, training, steps, batches
+        each = settings_of_each(training, stack.members)
+        self.stack, self.training, self.steps, self._batches = stack, each[0], steps, batches
         device = stack.seeds.device
         self._cuda = device.type == "cuda"
         self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
-        factors = embedding_factors(stack, training, members)
+        factors = embedding_factors(stack, each, members)
         self._trained_rows = _trained_rows(stack, members)
-        if training.weight_decay:
-            # A row that never changes does not decay either.
+        if any(one.weight_decay for one in each):
+            # A row that never changes does not decay.
             for name, trained in self._trained_rows.items():
                 factors[name] = trained.double() * factors[name]
         #: embeddings whose rows have different rates: the factor of each row, (members, rows, 1)
@@ -93,7 +112,13 @@ class Trainer:
             for name, weight in stack.weights.items()
             if name not in self._embeddings
         ]
-        self.adam = _adam(groups, training, device)
+        self.adam = _adam(groups, self.training, device)
+        #: members whose updates differ in more than the rates of their rows
+        self._mixed: MixedUpdates | None = None
+        if any(one.named(OF_UPDATES) != each[0].named(OF_UPDATES) for one in each):
+            self._mixed = MixedUpdates(stack, each, factors)
+        smoothing = [one.smoothing for one in each]
+        self._smoothing = torch.tensor(smoothing, device=device) if len(set(smoothing)) > 1 else smoothing[0]
         #: summed loss and number of predictions of each member since they were last set to zero, (2, members)
         self.sums = torch.zeros(2, stack.members, dtype=torch.float64, device=device)
         self._number = torch.zeros((), dtype=torch.int64, device=device)
@@ -115,15 +140,21 @@ class Trainer:
         if graph is not None:
             graph.replay()
         elif key not in self._graphs:
-            # The first step of a size is an ordinary one: kernels are compiled, libraries make ready.
+            # The first step of a size is an ordinary one, in which kernels are compiled and libraries initialized.
             self._advance(rooms)
             self._graphs[key] = None
         else:
             self._graphs[key] = self._captured(rooms)
 
+    def first_step(self, steps: Tensor) -> Tensor:
+        """Return Adam's count of steps of a weight that has made this number of steps, as its state holds it."""
+        if self._mixed is not None:
+            return steps.to(self.sums.device).repeat(self.stack.members)
+        return steps.to(self.sums.device) if self._cuda else steps.clone()
+
     def _captured(self, rooms: Rooms) -> torch.cuda.CUDAGraph:
         self.adam.zero_grad(set_to_none=True)
-        torch.cuda.empty_cache()  # what the ordinary step used, the captured one needs again in a pool of its own
+        torch.cuda.empty_cache()  # the captured step needs the memory of the ordinary step again, in its own pool
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool):
             self._advance(rooms)
@@ -133,9 +164,11 @@ class Trainer:
         return graph
 
     def _set(self, number: int, epoch: int) -> None:
-        """Set what the step's number decides: the rate, and whether embeddings are trained."""
+        """Set the rate of a step, and whether embeddings are trained in it."""
         rate = self.training.rate_at(number, self.steps)
-        if rate != self._rate:
+        if self._mixed is not None:
+            self._mixed.set(number, self.steps, epoch)
+        elif rate != self._rate:
             self._rate = rate
             for group in self.adam.param_groups:
                 own = rate * group["factor"]
@@ -145,23 +178,26 @@ class Trainer:
                     group["lr"] = own
             for weight, factors in self._row_factors.items():
                 self._row_rates[weight].copy_(rate * factors)
-        self._frozen = self.training.frozen_epochs < 0 or epoch < self.training.frozen_epochs
+        self._frozen = self.training.frozen_in(epoch) if self._mixed is None else all(self._mixed.frozen)
         for weight in self._embeddings.values():
             weight.requires_grad_(not self._frozen)
 
     def _advance(self, rooms: Rooms) -> None:
         batch = self._batches.made(self._rows, rooms)
-        total, count = losses(self.stack, *read(self.stack, batch, self._number), self.training.smoothing)
+        total, count = losses(self.stack, *read(self.stack, batch, self._number), self._smoothing)
         self.adam.zero_grad(set_to_none=True)
-        # Each member's mean; their sum has each member's own gradient, for no weight is shared.
+        # The sum of the members' means has each member's own gradient, because no weight is shared.
         (total / count.clamp(min=1)).sum().backward()  # type: ignore[no-untyped-call]
         for name, trained in self._trained_rows.items():
             gradient = self._embeddings[name].grad
             if gradient is not None:
                 gradient.mul_(trained)
-        if self.training.clip > 0:
-            clip(self.stack, self.training.clip)
-        self._update()
+        if self._mixed is not None:
+            self._mixed.update(self.adam)
+        else:
+            if self.training.clip > 0:
+                clip(self.stack, self.training.clip)
+            self._update()
         self.sums += torch.stack((total.detach(), count))
 
     def _update(self) -> None:
@@ -169,7 +205,7 @@ class Trainer:
         moved = [
             (weight, group) for group in self.adam.param_groups for weight in group["params"] if weight.grad is not None
         ]
-        # Its own step makes the moments; where they are there, one kernel a weight reads and writes all of it faster.
+        # The first step of torch creates the moments. After that, one kernel for each weight is faster.
         if not self._cuda or not all(operations.usable(weight) and self.adam.state[weight] for weight, _ in moved):
             self._step_by_rows()
             return
@@ -206,16 +242,8 @@ def _adam(groups: list[dict[str, Any]], training: Training, device: torch.device
     return kind(list(joined.values()), betas=training.betas, eps=training.epsilon, fused=True, capturable=cuda)
 
 
-def decays(name: str, embeddings: bool) -> bool:
-    """Return whether AdamW's weight decay applies to a weight: to matrices, and to embeddings and positions if asked."""
-    side, _, last = name.rpartition(".")
-    if last in ("embedding", "positions"):
-        return embeddings
-    return last == "weight" and not side.endswith("norm")
-
-
 def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:
-    """Return 0 for rows that never change and 1 for the others, (members, rows, 1), where there are any."""
+    """Return 0 for rows that never change and 1 for the others, (members, rows, 1); nothing if all rows change."""
     found = {}
     for place, side in enumerate(stack.sides):
         masks = [member.frozen[place] if member.frozen is not None else None for member in members]
@@ -224,12 +252,3 @@ def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:
             kept = [torch.zeros(rows) if mask is None else torch.from_numpy(mask.astype(np.float32)) for mask in masks]
             found[f"{side}.embedding"] = (1 - torch.stack(kept)).unsqueeze(-1).to(stack.seeds.device)
     return found
-
-
-def clip(stack: Stack, largest: float) -> None:
-    """Shorten each member's gradient to a norm of at most `largest`; members do not see each other's."""
-    gradients = [weight.grad for weight in stack.parameters() if weight.grad is not None]
-    squares = torch.stack([gradient.flatten(1).square().sum(dim=1) for gradient in gradients]).sum(dim=0)  # (members,)
-    factor = (largest / (squares.sqrt() + 1e-6)).clamp(max=1.0)
-    for gradient in gradients:
-        gradient.mul_(factor.view(-1, *[1] * (gradient.dim() - 1)))

@@ -15,7 +15,7 @@ Values: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 def recorded(part: str, values: dict[str, Any]) -> Values:
-    """Return the values that a spec records, by name; a setting of LATER is left out at its value there."""
+    """Return the values that a spec records; settings of LATER are left out at the value that LATER states."""
     later = {name for name in values if f"{part}.{name}" in LATER and values[name] == LATER[f"{part}.{name}"]}
     return tuple(sorted((name, value) for name, value in values.items() if name not in later))
 
@@ -23,7 +23,7 @@ def recorded(part: str, values: dict[str, Any]) -> Values:
 def architecture(
     model: dict[str, Any], kind: str, dim: int | None, sizes: tuple[int, ...] | None = None
 ) -> Architecture:
-    """Return the model that settings describe; unknown sizes are invented, to check the rest."""
+    """Return the model that settings describe. Unknown sizes get a placeholder, so that the rest can be checked."""
     vocabularies = sizes or ((8, 8) if kind == "translation" else (8,))
     heads = int(model.get("heads", Architecture.heads))
     if dim is None:

@@ -1,4 +1,4 @@
-"""`baseline` of an experiment file: recipes, each in every row's own setting or in a stated one."""
+"""`baseline` of an experiment file: recipes, each in the setting of the compared start or in a stated one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_baselines(checked: Checked[ExperimentFile], tables: Tables, problems: P
     if baselines and baselines[0].recipe == SAME:
         problems.add("baseline", f"begins with {SAME!r}; put a recipe first, because figures are drawn against it")
     for baseline in dict.fromkeys(baseline for baseline in baselines if baselines.count(baseline) > 1):
-        problems.add("baseline", f"{baseline.recipe!r} stands in the list twice")
+        problems.add("baseline", f"{baseline.recipe!r} occurs twice in the list")
     return tuple(baselines) or (Baseline(_DEFAULT),)
 
 
@@ -44,20 +44,20 @@ def _baseline(settings: dict[str, Any], written: Any, tables: Tables, problems: 
     if name != SAME and name not in tables.recipes and name not in tables.wrong:
         tables.recipe(name, "", "baseline")
     for key in [key for key in settings if key == "seed" or key.rpartition(".")[2] == "recipe"]:
-        problems.add("baseline", f"remove {key}; rows are compared seed by seed and recipe by recipe")
+        problems.add("baseline", f"remove {key}; starts are always compared seed by seed")
         del settings[key]
     if name == SAME and not settings:
-        problems.add("baseline", f"{SAME!r} needs a setting, because a row does not differ from itself")
+        problems.add("baseline", f"{SAME!r} needs a setting, because a start does not differ from itself")
     return Baseline(name, tuple((key, as_text(value)) for key, value in settings.items()))
 
 
 def check_settings_occur(baselines: Sequence[Baseline], blocks: Sequence[DraftBlock], problems: Problems) -> None:
-    """Add settings of a baseline that no block has runs of: nothing would be compared with it."""
+    """Add a mistake for each setting of a baseline that no block has, because nothing would be compared with it."""
     values: dict[str, dict[str, None]] = {}
     for axis, value in (pair for block in blocks for run in block.runs for pair in run.axes):
         values.setdefault(axis, {})[value] = None
     for axis, value in dict.fromkeys(pair for baseline in baselines for pair in baseline.at):
         if axis not in values:
-            problems.add("baseline", f"{axis} is no axis of any block's grid{closest(axis, values)}")
+            problems.add("baseline", f"no block's grid has the axis {axis}{closest(axis, values)}")
         elif value not in values[axis]:
             problems.add("baseline", f"no block's grid has {axis} = {value!r}{closest(value, values[axis])}")

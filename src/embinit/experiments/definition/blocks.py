@@ -1,11 +1,11 @@
-"""`[[block]]` of an experiment file: settings and a grid made into runs."""
+"""`[[block]]` of an experiment file: its settings and its grid become runs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.architectures import Values, architecture, recorded, shared_dim, stated_dim
 from embinit.experiments.definition.draft import (
@@ -40,8 +40,8 @@ from embinit.recipes.recipe import Recipe
 from embinit.training.options import Training
 
 _RATES = {"translation": 2e-4, "classification": 1e-4, "language_model": 2e-4, "masked_language_model": 2e-4}
-#: Keys of a block that only the analogy test takes: its questions, the number of draws of positions, and the number of
-#: positions that they are drawn from.
+#: Keys of a block for the analogy test only: its questions, the number of draws of positions, and the number of positions
+#: to draw from.
 _ANALOGY = ("questions", "draws", "length")
 _DECIDED = ("task", "vocabularies", "classes")
 
@@ -52,7 +52,7 @@ def read_blocks(checked: Checked[ExperimentFile], tables: Tables, problems: Prob
     if not file.block and ("block",) not in checked.wrong:
         problems.add("", "needs blocks: [[block]]")
     defaults = in_file_order(_given(file.defaults), content.get("defaults"))
-    # A value that is left out because it is wrong is not missing.
+    # A value that was removed because it is wrong is not missing.
     left_out = {".".join(map(str, place[1:])) for place in checked.wrong if place[0] == "defaults"}
     blocks = []
     for index, table in enumerate(file.block):
@@ -67,7 +67,7 @@ def read_blocks(checked: Checked[ExperimentFile], tables: Tables, problems: Prob
 
 
 def _with_target(block: DraftBlock, names: list[str], problems: Problems) -> DraftBlock:
-    """Return a block with the block that it chooses a start for, which must be in the file."""
+    """Return a block with the block for which it chooses a start; that block must be in the file."""
     others = [name for name in names if name != block.name]
     if block.chooses_for and block.chooses_for not in others:
         near = closest(block.chooses_for, others)
@@ -76,7 +76,7 @@ def _with_target(block: DraftBlock, names: list[str], problems: Problems) -> Dra
 
 
 def _check_sides_occur(defaults: dict[str, Any], blocks: list[DraftBlock], tables: Tables, problems: Problems) -> None:
-    """Add defaults of a side that no block's task has: they would do nothing."""
+    """Add a mistake for each default of a side that no block's task has, because it would do nothing."""
     tasks = {run.task for block in blocks for run in block.runs}
     sides = {FILE_SIDES[side] for name in tasks for side in sides_of(tables.tasks[name])}
     for key in defaults if sides else ():
@@ -100,7 +100,7 @@ class _BlockReader:
     ) -> None:
         self._table, self._content, self._kind, self._number = table, content, kind, number
         self._tables, self._problems = tables, problems
-        #: settings and axes with a mistake, by their dotted names: they are not missing
+        #: dotted names of settings and axes with a mistake, which do not count as missing
         self._left_out = left_out
         self._where = block_place(number, content)
         given = _given(table)
@@ -109,7 +109,7 @@ class _BlockReader:
         self._own = in_file_order(settings, content)
 
     def read(self, defaults: dict[str, Any]) -> DraftBlock:
-        """Return the block; if something is wrong, as much of it as can be read."""
+        """Return the block; if it has mistakes, the part that can be read."""
         table, given = self._table, self._table.model_fields_set
         grid = axes(
             _given(table.grid),
@@ -123,7 +123,7 @@ class _BlockReader:
         runs = tuple(run for assignment in chosen if (run := self._run(assignment)) is not None)
         if table.sweep and table.sweep not in grid and not self._is_left_out(f"grid.{table.sweep}"):
             self._problems.add(
-                f"{self._where}.sweep", f"{table.sweep!r} is no axis of the grid{closest(table.sweep, grid)}"
+                f"{self._where}.sweep", f"the grid has no axis {table.sweep!r}{closest(table.sweep, grid)}"
             )
         tasks = [self._tables.tasks[name] for name in dict.fromkeys(run.task for run in runs)]
         score, split = score_and_split(table, tasks, self._where, self._problems)
@@ -144,7 +144,7 @@ class _BlockReader:
         return tuple((key, getattr(self._table, key)) for key in _ANALOGY if key in given)
 
     def _candidate(self, runs: tuple[DraftRun, ...]) -> Axes:
-        """Return the axes of the start that `candidate` names; none if it is not given or does not name one start."""
+        """Return the axes of the start that `candidate` names; empty unless it names exactly one start."""
         where, rows = f"{self._where}.candidate", list(dict.fromkeys(run.axes for run in runs))
         if self._table.candidate is None or not rows:
             return ()
@@ -152,7 +152,7 @@ class _BlockReader:
         for axis, value in wanted.items():
             values = [row[axis] for row in map(dict, rows) if axis in row]
             if not values and not self._is_left_out(f"grid.{axis}"):
-                self._problems.add(where, f"{axis} is no axis of the grid{closest(axis, dict(rows[0]))}")
+                self._problems.add(where, f"the grid has no axis {axis}{closest(axis, dict(rows[0]))}")
             elif values and value not in values:
                 self._problems.add(where, f"the grid has no {axis} = {value!r}{closest(value, values)}")
         matches = [row for row in rows if wanted.items() <= dict(row).items()]
@@ -199,7 +199,7 @@ class _BlockReader:
         return task
 
     def _check_settings_apply(self, chosen: Assignment, sides: tuple[str, ...]) -> None:
-        """Add the block's settings that apply to no side of the task."""
+        """Add a mistake for each of the block's settings that applies to no side of the task."""
         own = {**self._own, **dict(chosen.axes)}
         for key in own:
             side = key.partition(".")[0]
@@ -217,7 +217,7 @@ class _BlockReader:
         if needs_source(recipe) and not source:
             if not self._is_left_out("source") and not self._is_left_out(f"{side}.source"):
                 name = chosen.on(side, "recipe")
-                self._problems.add(self._where, f"the recipe {name!r} needs a source for the {side}, and there is none")
+                self._problems.add(self._where, f"the recipe {name!r} needs a source for the {side}; add {side}.source")
             return None
         return DraftSide(source, recipe)
 
@@ -239,7 +239,7 @@ class _BlockReader:
         absent = [name for name in places_in(steps) if name not in values]
         for name in absent:
             if not self._is_left_out(f"grid.{name}"):
-                message = f"the recipe {steps!r} has a place for {{{name}}}, but grid.{name} is not there"
+                message = f"the recipe {steps!r} contains {{{name}}}; add grid.{name} = [...]"
                 self._problems.add(self._where, message)
         if absent:
             return None
@@ -248,7 +248,7 @@ class _BlockReader:
     def _complete(
         self, values: dict[str, Any], kind: str, sides: list[DraftSide], sound: bool
     ) -> tuple[Values, Values] | None:
-        """Return model and training with every default filled in; the dimension only where it is known by now."""
+        """Return model and training with all defaults; the dimension is left out if it is not known yet."""
         model = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("model.")}
         training = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("training.")}
         sources = {side.source: stated_dim(self._tables, side.source) for side in sides if side.source}
@@ -258,9 +258,9 @@ class _BlockReader:
                 model, training = {**chosen.model, **model}, {**chosen.training, **training}
             dim = shared_dim(sources, model.get("dim"))
             if dim is None and not sources and sound and not self._is_left_out("model.dim"):
-                raise EmbinitError("needs model.dim, because there is no source to take it from")
+                raise EmbinitError("needs model.dim, because no source states the dimension")
             transformer = architecture(model, kind, dim)
-            # Random rows have no source, so `found_rate` does not change them: they are one run at any rate.
+            # `found_rate` does not affect random rows, so they are one run at any rate.
             same = {} if any(side.uses_source for side in sides) else {"found_rate": Training.found_rate}
             training_options = Training(**{"rate": _RATES[kind], **training, **same})
             for side in sides:

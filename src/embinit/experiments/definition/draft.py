@@ -32,7 +32,7 @@ class DraftSide:
         return needs_source(self.recipe)
 
     def side(self, rows: str = "") -> Side:
-        """Return the part that decides a run's numbers. Random rows are the same with any source."""
+        """Return the part that decides a run's numbers. The source does not affect random rows."""
         used, text = self.uses_source, canonical(self.recipe)
         return Side(self.source if used else "", text, rows if used else "", str(self.recipe), self.recipe.fill)
 
@@ -74,7 +74,7 @@ class DraftBlock:
     sweep: str
     #: settings of a measurement that trains nothing
     measure: tuple[tuple[str, Any], ...] = ()
-    #: as in `Block`
+    #: see `Block`
     candidate: Axes = ()
     chooses_for: str = ""
 
@@ -97,8 +97,10 @@ class Draft:
     sources: dict[str, SourceSettings]
     tasks: dict[str, TaskSettings]
     blocks: tuple[DraftBlock, ...]
-    #: as in `Experiment`
+    #: see `Experiment`
     against: tuple[Baseline, ...] = ()
+    #: the file whose sources, tasks and recipes it includes
+    included: Path | None = None
 
     @property
     def name(self) -> str:
@@ -121,7 +123,7 @@ def canonical(recipe: Recipe) -> str:
 
 
 def task_of(settings: TaskSettings, data: str = "", label: str = "") -> Task:
-    """Return the settings of a task that decide a run's numbers. The label names the user's own files, wherever they lie."""
+    """Return the settings of a task that decide a run's numbers; the user's own files are named by their label."""
     return Task(
         label or settings.name if settings.name == "files" else settings.name,
         settings.pair, settings.tokenizer, settings.lower, settings.min_count, settings.rows, settings.longest,

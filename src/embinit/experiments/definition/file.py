@@ -24,7 +24,7 @@ def _one_line(text: str) -> str:
 
 def _without_repetition(values: list[Any]) -> list[Any]:
     if len({repr(value) for value in values}) < len(values):
-        raise ValueError("a value stands in the list twice")
+        raise ValueError("a value occurs twice in the list")
     return values
 
 
@@ -63,7 +63,7 @@ class RecipeSettings(SettingsTable):
 
 
 class BaselineSettings(RunSettings):
-    """One start that the others are compared with, in a setting or in each row's own."""
+    """A start that the others are compared with, in a stated setting or in the setting of each compared start."""
 
 
 def _grid_of(table: type[SettingsTable], extra: Literal["allow", "forbid"] = "forbid") -> Any:
@@ -81,7 +81,7 @@ def _grid_of(table: type[SettingsTable], extra: Literal["allow", "forbid"] = "fo
     return create_model(table.__name__.replace("Settings", "Grid"), __base__=base, **declared)
 
 
-#: A key that is no setting is a place in a recipe, which only the block's recipes tell.
+#: A key that is no setting names a place in one of the block's recipes, which are not known here.
 RunGrid = _grid_of(RunSettings, extra="allow")
 
 
@@ -119,7 +119,7 @@ class ExperimentFile(SettingsTable):
     title: Text = ""
     #: the question that the experiment answers
     question: Text = ""
-    #: what the runs cost, as reports print it
+    #: the cost of the runs, for reports
     cost: Text = ""
     #: `training`, or a measurement that trains nothing
     kind: Literal["training", "distribution", "analogy", "verdict"] = "training"

@@ -1,4 +1,4 @@
-"""A block's settings and grid, made into one assignment for each run."""
+"""Expand a block's settings and grid into one assignment for each run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.experiments.definition.run_settings import SideSettings, setting_na
 
 #: `{ratio}` in a recipe stands for an axis of the grid.
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-#: Runs of one block. Plans with more of them would take hours to be read.
+#: The largest number of runs in a block. Reading a plan with more of them would take hours.
 _LARGEST_GRID = 100_000
 
 
@@ -27,12 +27,12 @@ class Assignment:
     axes: tuple[tuple[str, Any], ...]
 
     def on(self, side: str, name: str) -> Any:
-        """Return a setting of a side: its own, else the one for both."""
+        """Return a setting of a side, or otherwise the setting for both sides."""
         return self.values.get(f"{side}.{name}", self.values.get(name))
 
 
 def flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested tables by dotted names; `"model.norm"` and `model = {norm = ...}` are the same.
+    """Return the values of nested tables by dotted names; `"model.norm"` and `model = {norm = ...}` are the same.
 
     >>> flat({"model": {"norm": "pre"}, "seed": 1})
     {'model.norm': 'pre', 'seed': 1}
@@ -52,7 +52,7 @@ def in_file_order(typed: Mapping[str, Any], content: Any) -> dict[str, Any]:
 def axes(
     typed: Mapping[str, Any], content: Any, recipes: Iterable[str], place: str, problems: Problems
 ) -> dict[str, list[Any]]:
-    """Return the axes of a grid; a key that is no setting must be a `{place}` in a recipe of the block."""
+    """Return the axes of a grid. A key that is no setting must be a `{place}` in a recipe of the block."""
     known, names = setting_names(), {name for text in recipes for name in places_in(text)}
     result = {}
     for key, values in in_file_order(typed, content).items():
@@ -65,7 +65,7 @@ def axes(
 
 
 def _is_list_of_values(values: Any, place: str, problems: Problems) -> bool:
-    """Return whether a recipe's places can be filled from a list; if not, it becomes a message."""
+    """Return whether the values can fill a recipe's places; add a mistake if not."""
     if not isinstance(values, list) or not values:
         problems.add(place, f"{values!r}, but a list is expected")
         return False
@@ -73,7 +73,7 @@ def _is_list_of_values(values: Any, place: str, problems: Problems) -> bool:
     for value in wrong:
         problems.add(place, f"{value!r}, but a number or a text is expected")
     if len(set(map(repr, values))) < len(values):
-        problems.add(place, "a value stands in the list twice")
+        problems.add(place, "a value occurs twice in the list")
     return not wrong
 
 
@@ -83,7 +83,7 @@ def assignments(
     """Yield one assignment for each combination of the grid, the last axis fastest."""
     for key in grid:
         if key in own:
-            problems.add(place, f"{key} stands in the block and in its grid")
+            problems.add(place, f"{key} is in the block and in its grid; remove one of them")
     runs = prod(len(values) for values in grid.values())
     if runs > _LARGEST_GRID:
         problems.add(place, f"the grid has {runs:,} runs, and at most {_LARGEST_GRID:,} are accepted; use fewer values")
@@ -94,13 +94,13 @@ def assignments(
 
 
 def without_effect(values: dict[str, Any], sides: tuple[str, ...]) -> list[str]:
-    """Return plain settings that apply to no side, because each side has its own."""
+    """Return settings for all sides that apply to none, because each side has its own setting."""
     names = SideSettings.model_fields
     return [name for name in names if name in values and all(f"{side}.{name}" in values for side in sides)]
 
 
 def places_in(recipe: str) -> list[str]:
-    """Return the names of the axes that a recipe takes values from.
+    """Return the names of the axes that fill a recipe's places.
 
     >>> places_in("xavier | scale ratio={ratio}")
     ['ratio']
@@ -109,12 +109,12 @@ def places_in(recipe: str) -> list[str]:
 
 
 def filled(recipe: str, values: dict[str, Any]) -> str:
-    """Return a recipe with its places filled in; a place without a value stays."""
+    """Return a recipe with values in its places; a place without a value stays."""
     return _PLACEHOLDER.sub(lambda match: as_text(values.get(match[1], match[0])), recipe)
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a person writes it in the file."""
+    """Return a value as text in TOML's spelling."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return ", ".join(map(as_text, value)) if isinstance(value, tuple | list) else str(value)

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ValidationError
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.run_settings import setting_names
 
-#: The place of a value in a file: ("block", 0, "model", "heads").
+#: The location of a value in a file: ("block", 0, "model", "heads").
 Location = tuple[str | int, ...]
 Table = TypeVar("Table", bound=BaseModel)
 
 BASELINE_FORMS = '"xavier", a list of recipes, or {recipe = "xavier", model.positions = "sinusoidal"}'
-#: pydantic's type of a mistake -> what is accepted instead.
+#: pydantic's type of a mistake -> a description of the accepted values.
 _EXPECTED = {
     "string_type": "a text",
     "int_type": "a whole number",
@@ -34,9 +34,9 @@ _EXPECTED = {
     "model_type": "a table",
     "dataclass_type": "a table",
 }
-#: A default that depends on a value with a mistake is no further mistake.
+#: pydantic's type of a default that depends on a wrong value, which is no further mistake.
 _FOLLOWS = "default_factory_not_called"
-#: How tables are written, by their last keys.
+#: An example of each table in TOML, by its last keys.
 _FORMS: dict[tuple[str, ...], str] = {
     ("sources",): "[sources.NAME]",
     ("tasks",): "[tasks.NAME]",
@@ -97,7 +97,7 @@ def validated(declared: type[Table], content: Mapping[str, Any], problems: Probl
             return Checked(declared.model_validate(remaining), remaining, wrong)
         except ValidationError as error:
             mistakes = [mistake for mistake in error.errors(include_url=False) if mistake["type"] != _FOLLOWS]
-        if not wrong:  # later rounds find only what the removal of a value has caused
+        if not wrong:  # mistakes of later rounds result from the removal of values
             for mistake in mistakes:
                 problems.add(*_place_and_message(mistake, declared, content))
         wrong += _removed(remaining, [mistake["loc"] for mistake in mistakes])
@@ -149,7 +149,7 @@ def _is_setting(location: Location) -> bool:
 
 
 def _form(location: Location) -> str:
-    """Return the end of a message: how a table is written."""
+    """Return the end of a message: an example of the table."""
     keys = tuple(part for part in location if isinstance(part, str))
     if len(keys) == 2 and keys[:1] in _FORMS and keys[0] != "block":
         return f": [{'.'.join(keys)}]"
@@ -168,7 +168,7 @@ def _place(location: Sequence[str | int], content: Mapping[str, Any]) -> str:
 
 
 def _removed(content: Any, locations: Iterable[Location]) -> list[Location]:
-    """Remove the values at some locations, or the innermost value around each that is there; return what was removed."""
+    """Remove the values at some locations, or the innermost existing value around each; return the removed locations."""
     present = {_innermost(content, location) for location in locations}
     outermost = [
         location for location in present if not any(location[:end] in present for end in range(1, len(location)))

@@ -1,6 +1,6 @@
 """One TOML file for each question: `[defaults]`, `[[block]]` with a `grid`, `[sources]`, `[tasks]`, `[recipes]`.
 
-All mistakes are reported at once, with the closest name, before anything starts (docs/how-to/experiments.md).
+All mistakes are reported at once, each with the closest accepted name, before anything is prepared.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def read_draft(path: Path) -> Draft:
     return Draft(
         path, file.title or path.stem, file.question, baselines[0].recipe, file.notes, file.kind, file.cost,
         tables.sources, tables.tasks, blocks, () if plain else baselines,
+        path.parent / file.include if file.include else None,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, create_model
 from pydantic.json_schema import WithJsonSchema
 
-from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.errors import closest
 from embinit.experiments.definition.settings import GENERATED
 from embinit.models.architecture import Architecture
@@ -60,7 +60,7 @@ def _settings_of(kind: type[Any], omitted: Iterable[str] = (), base: type[Settin
 
 
 class PresetSettings(SettingsTable):
-    """The key of `model` that is no field of Architecture."""
+    """The key `preset` of `model`, which is no field of Architecture."""
 
     #: a named model whose values this table starts from
     preset: PresetName = ""
@@ -88,9 +88,9 @@ class RunSettings(SideSettings):
     task: TaskName = ""
     #: seed of everything random in a run
     seed: Annotated[int, Field(ge=0)] = 1
-    #: the encoder's matrix, where it differs from the decoder's
+    #: the encoder's matrix, if it differs from the decoder's
     encoder: SideSettings = SideSettings()
-    #: the decoder's matrix, where it differs from the encoder's
+    #: the decoder's matrix, if it differs from the encoder's
     decoder: SideSettings = SideSettings()
     #: the matrix of a task with one text
     text: SideSettings = SideSettings()

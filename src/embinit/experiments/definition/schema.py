@@ -12,7 +12,7 @@ from embinit.models.architecture import Architecture
 from embinit.training.options import Training
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-#: Tables that are made from other classes, which have the explanations of their keys.
+#: Tables that are built from other classes; those classes hold the explanations of the keys.
 _ORIGINS: dict[str, tuple[type[Any], ...]] = {
     "ArchitectureSettings": (Architecture, run_settings.PresetSettings),
     "ArchitectureGrid": (Architecture, run_settings.PresetSettings),

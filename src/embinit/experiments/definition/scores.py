@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.errors import closest
 from embinit.experiments.definition.draft import kind_of
 from embinit.experiments.definition.file import BlockSettings

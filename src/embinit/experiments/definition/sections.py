@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embinit.corpora.tasks import data_sets as known_tasks
+from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.file import SHARED, ExperimentFile
 from embinit.experiments.definition.grid import places_in
@@ -27,9 +27,9 @@ class Tables:
     problems: Problems
     #: the folder of the file
     folder: Path
-    #: names of tables with a mistake: using their name is no further mistake
+    #: names of tables with a mistake; using such a name is no further mistake
     wrong: set[str] = field(default_factory=set)
-    #: `sources`, `tasks` or `recipes` if it is no table at all: no name of it is a further mistake
+    #: `sources`, `tasks` or `recipes` if its value is no table; using a name of it is no further mistake
     unreadable: set[str] = field(default_factory=set)
 
     def is_wrong(self, kind: str, name: str) -> bool:
@@ -43,7 +43,7 @@ class Tables:
         return self.tasks.get(name)
 
     def recipe(self, text: str, fill: str, place: str) -> Recipe | None:
-        """Return the recipe of a text; None if there is no such recipe, which becomes a message."""
+        """Return the recipe of a text; add a mistake and return None if there is no such recipe."""
         file, colons, name = text.partition("::")
         if file.endswith(".toml"):
             text = f"{self.folder / file}{colons}{name}"
@@ -57,7 +57,7 @@ class Tables:
 
 
 def tables_of(checked: Checked[ExperimentFile], folder: Path, problems: Problems) -> Tables:
-    """Return the tables of a file; a recipe whose steps are wrong becomes a message."""
+    """Return the tables of a file; add a mistake for each recipe with wrong steps."""
     file = checked.table
     names = {str(location[1]) for location in checked.wrong if len(location) > 1 and location[0] in SHARED}
     recipes = {name: (table.steps, table.fill) for name, table in file.recipes.items()}

@@ -24,8 +24,8 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
-from embinit.corpora.tasks import data_sets as known_tasks
-from embinit.corpora.tasks import task_data
+from embinit.corpora.data_sets import data_sets as known_tasks
+from embinit.corpora.data_sets import task_data
 from embinit.errors import closest
 from embinit.types import TEXT_TASKS, TaskKind
 

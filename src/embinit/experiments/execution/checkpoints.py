@@ -1,4 +1,4 @@
-"""Groups of jobs that train side by side, and the folder of a group's checkpoint.
+"""Divide jobs into groups that train side by side, and keep the checkpoint folder of each group.
 
 OUT/.checkpoints/GROUP/ holds `group.json` (its runs), `progress.json`, `lock` while a process trains it, and `state/`, the
 checkpoint of the training loop.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from embinit.errors import EmbinitError
-from embinit.experiments.execution.cost import Opening, group_cost, members_that_fit
+from embinit.experiments.execution.cost import Opening, group_cost, groups_at_once, members_that_fit
 from embinit.experiments.jobs import Group, Job
 from embinit.experiments.runs.store import is_done
 from embinit.files import replacing
@@ -32,7 +32,7 @@ def groups_of(
     out: Path,
     most: int | None,
     device: str,
-    workers: int = 1,
+    workers: int | None = 1,
     opened: Opening = open_prepared,
 ) -> list[Group]:
     """Return the unfinished jobs in groups of equal shape that fit the device, enough groups for all workers.
@@ -51,7 +51,8 @@ def groups_of(
     device
         `cpu`, or the name of a CUDA device.
     workers
-        The number of processes that share the work.
+        The number of processes that share the work; None: the groups are those of one process, and as many processes take
+        them as the device works on groups at once.
     opened
         Returns the prepared task of a job's folder.
     """
@@ -67,6 +68,7 @@ def groups_of(
     shapes: dict[str, list[Job]] = {}
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
+    at_once, workers = workers, workers or 1
     free = max(1, workers - len(groups))
     fresh = []
     for same in shapes.values():
@@ -80,7 +82,7 @@ def groups_of(
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
         fresh += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
-    if workers > 1:
+    if (at_once or groups_at_once(groups + fresh, device, opened)) > 1:
         # Otherwise one worker may begin the longest group when all others have finished.
         fresh.sort(key=lambda group: group_cost(group, device, opened), reverse=True)
     return groups + fresh
@@ -106,9 +108,9 @@ class _ProgressFile(TypedDict):
 
 
 def announced(out: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the folder of every group that was begun and is not finished, with its runs."""
+    """Yield the folder of every unfinished group, with the keys of its runs."""
     for path in sorted(out.glob(".checkpoints/*/group.json")):
-        with suppress(EmbinitError):  # a damaged note: its runs begin again
+        with suppress(EmbinitError):  # the file is damaged, so its runs begin again
             yield path.parent, read_json(path, _GroupFile)["keys"]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,11 @@ from embinit.models.parameters import count
 from embinit.prepared.folder import Prepared, open_prepared
 from embinit.training.options import Training
 
-#: A weight has its gradient, Adam's two averages and its best value so far beside it.
+#: Numbers kept for a weight: its value, its gradient, Adam's two averages and its best value so far.
 _COPIES = 5
-#: Numbers that a layer keeps for the way back, for each token and dimension; the feed-forward layer's own come on top.
+#: Numbers that a layer keeps for the backward pass, per token and dimension, without those of the feed-forward layer.
 _KEPT = 24
-#: Logits, their logarithms and their gradient.
+#: Numbers kept for a logit: its value, its logarithm and its gradient.
 _LOGITS = 3
 #: Returns the prepared task of a folder. A task that is not prepared yet is estimated (inputs/estimates.py).
 Opening = Callable[[Path], Prepared]
@@ -59,7 +61,7 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
     calculated += (
         training.epochs * 6.0 * read.get("text", 0.0) * _predicted(model, training) * model.dim * model.outputs
     )
-    # Products of wide models are larger, and so faster.
+    # Matrix products of wide models are larger and therefore faster per operation.
     rate = constants["rate"] * (model.dim / 300) ** constants["width"] / constants["slower"][training.precision]
     moved = steps * 28.0 * weights
     each = calculated / rate + moved / constants["bandwidth"] + _decoded(spec, prepared) * constants["sentence"]
@@ -95,7 +97,7 @@ def _decoded(spec: Spec, prepared: Prepared) -> float:
 
 
 def _weights(model: Architecture, side: str) -> float:
-    """Return the number of weights that each token of a side is multiplied with."""
+    """Return the number of weights that multiply each token of a side."""
     attention = 4 * model.dim**2
     layer = attention + (3 if model.activation == "swiglu" else 2) * model.dim * model.feedforward
     if side == "target":
@@ -119,18 +121,33 @@ def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> 
     return max(1, min(int(room / each), int(_constants()[kind]["most"])))
 
 
+def groups_at_once(groups: Sequence[Group], device: str, opened: Opening = open_prepared) -> int:
+    """Return the number of groups that a device trains at once: on a card, the number that fits its memory.
+
+    The largest groups count, because any two groups may train at the same time.
+    """
+    if not device.startswith("cuda"):
+        return 1
+    constants = _constants()["cuda"]
+    sizes = sorted((group_cost(group, device, opened)[1] for group in groups), reverse=True)
+    needed = accumulate(size + constants["process"] for size in sizes[: int(constants["at_once"])])
+    room = float(constants["share"]) * _memory(device)
+    return max(1, len([size for size in needed if size <= room]))
+
+
 def likely_device(name: str) -> str:
-    """Return the kind of device that a name stands for, without importing torch."""
+    """Return the kind of device of a name, without importing torch."""
     return ("cuda" if Path("/proc/driver/nvidia/version").exists() else "cpu") if name == "auto" else name
 
 
 def _memory(device: str) -> float:
     if device.startswith("cuda"):
-        import torch
+        if find_spec("torch") is not None:
+            import torch
 
-        if not torch.cuda.is_available():
-            return float(_constants()["cuda"]["memory"])  # planned here for another machine
-        return float(torch.cuda.get_device_properties(device).total_memory)
+            if torch.cuda.is_available():
+                return float(torch.cuda.get_device_properties(device).total_memory)
+        return float(_constants()["cuda"]["memory"])  # the plan is for another machine
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 

@@ -1,8 +1,8 @@
-"""`execute`: jobs into run folders, again and again until all are there. Needs torch, numpy, safetensors and sacrebleu.
+"""`execute`: train the jobs of a file and write a folder for each run. Needs torch, numpy, safetensors and sacrebleu.
 
-Every run is a folder that appears when it is whole. A job whose folder is there is skipped, so that the same call goes on
-where a killed one was; groups that were in training go on from their checkpoints. Whoever spreads work over machines gives
-each a file of jobs of its own and collects the folders.
+A run's folder appears once it is complete. A job with a finished folder is skipped, and a group with a checkpoint continues
+from it, so the same call continues after a kill. To use several machines, give each one its own file of jobs and collect
+the folders.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from embinit.errors import EmbinitError, require
 from embinit.experiments.execution import checkpoints
+from embinit.experiments.execution.cost import groups_at_once
 from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.execution.processes import cores, in_processes
 from embinit.experiments.execution.provenance import code_of, commit_of
@@ -32,22 +33,46 @@ def execute(
     every: float = 60.0,
     keep_weights: bool = False,
 ) -> ExecutionSummary:
-    """Return what became of the jobs of a file; every finished run is a folder below `out`.
+    """Train the jobs of a file and return their outcome; every finished run is a folder below `out`.
 
-    `members` is the most that train side by side (by default as many as fit), `workers` the processes (by default one a
-    core without a GPU, and one with it), `every` the seconds between checkpoints. With `keep_weights`, a run's folder also
-    gets the weights of its best epoch.
+    Parameters
+    ----------
+    jobs
+        The file jobs.json of a plan.
+    out
+        The folder of finished runs.
+    device
+        `cpu`, `cuda`, `cuda:1` ...; `auto` takes a GPU if there is one.
+    members
+        The largest number of runs that train side by side; by default as many as fit the memory.
+    workers
+        The number of processes; by default one for each core of a CPU, or two on a card if its memory has room for two
+        groups at once.
+    watch
+        The observer of the progress.
+    stopping
+        Returns whether to stop after the current step.
+    every
+        The seconds between checkpoints.
+    keep_weights
+        Whether a run's folder also gets the weights of its best epoch.
+
+    Raises
+    ------
+    EmbinitError
+        If the file is damaged, a library is missing, or the device does not exist.
     """
     plan = read_jobs(jobs)
     _check_libraries(plan)
     chosen = device_of(device)
     count = _workers(plan, out, chosen, workers)
     groups = checkpoints.groups_of(plan.jobs, out, members, chosen, count)
-    listening = watch or Watch()
+    count = count or groups_at_once(groups, chosen)
+    observer = watch or Watch()
     commit = commit_of() or _planned(plan)
-    work = Work(out, chosen, every, commit, listening, stopping, keep_weights=keep_weights)
+    work = Work(out, chosen, every, commit, observer, stopping, keep_weights=keep_weights)
     work.summary.already = sum(is_done(out / key) for key in {job.key for job in plan.jobs})
-    listening.planned(groups, work.summary.already)
+    observer.planned(groups, work.summary.already)
     if count > 1 and len(groups) > 1:
         in_processes(groups, work, min(count, len(groups)))
         return work.summary
@@ -60,26 +85,30 @@ def execute(
 
 
 def _check_libraries(plan: Jobs) -> None:
-    """Raise where a library is not installed that the jobs need, also one that they would need only after training."""
+    """Raise EmbinitError if the jobs need a library that is not installed, even if they need it only after training."""
     require("torch", "train", "training")
     if any("target" in dict(job.spec.sides) for job in plan.jobs):
         require("sacrebleu", "train", "scoring translations")
 
 
 def _planned(plan: Jobs) -> str:
-    """Return the commit that planned the jobs, with a ? where the code here is not the same."""
+    """Return the commit that planned the jobs; a ? follows if the code on this machine differs."""
     return plan.commit + "?" * (bool(plan.commit) and plan.code != code_of())
 
 
-def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int:
-    """Return how many processes share the work: a CPU's cores do better with a process each than with one on all."""
+def _workers(plan: Jobs, out: Path, device: str, asked: int | None) -> int | None:
+    """Return the number of processes; None: as many as the device can train groups at once.
+
+    On a CPU, one process for each core is faster than one process on all cores.
+    """
+    if asked is None and device != "cpu":
+        return None
     missing = sum(not is_done(out / key) for key in {job.key for job in plan.jobs})
-    usual = cores() if device == "cpu" else 1
-    return max(1, min(asked if asked is not None else usual, missing))
+    return max(1, min(asked if asked is not None else cores(), missing))
 
 
 def device_of(name: str) -> str:
-    """Return a device by name; `auto` is a GPU where there is one."""
+    """Return a device by name; `auto` is a GPU if there is one."""
     import torch
 
     if name == "auto":
@@ -88,5 +117,5 @@ def device_of(name: str) -> str:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise EmbinitError(f"there is no device {name!r} here: {reason}") from None
+        raise EmbinitError(f"this machine has no device {name!r}: {reason}") from None
     return name

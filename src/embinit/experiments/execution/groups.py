@@ -1,4 +1,4 @@
-"""One group of jobs: matrices made, members trained, outputs scored, results ready to be written."""
+"""Train one group of jobs: make the matrices, train the members, score their outputs, and return the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError
-from embinit.experiments.execution.members import answered, read_text, train_members, translated, weights_of
+from embinit.experiments.execution.members import predicted, read_text, train_members, translated, weights_of
 from embinit.experiments.execution.provenance import device_name, versions
 from embinit.experiments.execution.scoring import Scores, score_labels, score_text, score_translations, scored_splits
 from embinit.experiments.execution.starts import start_of
@@ -31,7 +31,7 @@ def results_of_group(
     commit: str,
     keep_weights: bool = False,
 ) -> list[Result]:
-    """Return what comes out of each job of a group."""
+    """Return the result of each job of a group."""
     start = time.perf_counter()
     specs = [job.spec for job in group.jobs]
     prepared = _opened(group.jobs[0].task, specs[0].task.data)
@@ -54,45 +54,45 @@ def results_of_group(
             diverged=trained.diverged,
             scores=own.scores,
             signatures=own.signatures,
-            matrices=begun.facts,
+            matrices=start.facts,
             outputs=own.outputs,
             run=run,
             lengths=own.lengths,
             weights=weights_of(outcome, place, prepared, spec) if keep_weights and trained.best_epoch else None,
         )
-        for place, (spec, trained, own, begun) in enumerate(zip(specs, outcome.members, scores, starts, strict=True))
+        for place, (spec, trained, own, start) in enumerate(zip(specs, outcome.members, scores, starts, strict=True))
     ]
 
 
 @cache
 def _opened(path: Path, expected: str) -> Prepared:
-    """Return a prepared task; an error where its files are not those that were planned."""
+    """Return a prepared task; an error if its files differ from the plan."""
     prepared = open_prepared(path)
     if fingerprint(path) != expected:
-        raise EmbinitError(f"{path} is not what was planned; plan it again")
+        raise EmbinitError(f"{path} differs from the plan; plan it again")
     return prepared
 
 
 def _scored(outcome: Any, prepared: Prepared, spec: Spec, device: str) -> list[Scores]:
-    """Return each member's scores; one that never had a sound epoch has none."""
-    made = [Scores() for _ in outcome.members]
+    """Return each member's scores; a member whose losses were never finite has none."""
+    scores = [Scores() for _ in outcome.members]
     sound = [place for place, trained in enumerate(outcome.members) if trained.best_epoch > 0]
     for split in scored_splits(prepared) if sound else []:
         if prepared.task == "translation":
             texts = translated(outcome, prepared, split, device)
             for place in sound:
-                score_translations(made[place], split, texts[place], prepared)
+                score_translations(scores[place], split, texts[place], prepared)
         elif prepared.task in TEXT_TASKS:
             sums = read_text(outcome, prepared, split, spec, device)
             for place in sound:
-                score_text(made[place], split, *sums[place], prepared, spec)
+                score_text(scores[place], split, *sums[place], prepared, spec)
         else:
-            found = answered(outcome, prepared, split, device)
+            labels = predicted(outcome, prepared, split, device)
             for place in sound:
-                score_labels(made[place], split, found[place], prepared)
-    return made
+                score_labels(scores[place], split, labels[place], prepared)
+    return scores
 
 
 def _finite(record: dict[str, float]) -> dict[str, float | None]:
-    """Return a record of an epoch as JSON can hold it: what is no number is null."""
+    """Return the record of an epoch for JSON, in which NaN and infinity become null."""
     return {name: float(value) if math.isfinite(value) else None for name, value in record.items()}

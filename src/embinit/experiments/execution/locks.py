@@ -1,7 +1,7 @@
 """Locks of groups: a small file with process and host, so that other processes see whether the owner is alive.
 
-A lock is acquired, taken over and released inside a guard, an `flock` on the folder that holds the groups. Without it, two
-processes that both found the owner dead could each remove the lock and create their own (docs/decisions/0012).
+A lock is acquired, taken over and released inside a guard, an `flock` on the folder that holds the groups. Without the
+guard, two processes that both see a dead owner could each remove the lock and create their own.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ def locked(path: Path) -> Iterator[Lock | None]:
         yield Lock(path)
     finally:
         with suppress(OSError), _guard(path):
-            if path.read_bytes() == content:  # else the group is finished, its folder is gone, and somebody began anew
+            if path.read_bytes() == content:  # otherwise another process has begun the group again
                 path.unlink()
 
 
 def _content() -> bytes:
     owner = Owner(os.getpid(), socket.gethostname(), _born(os.getpid()))
-    # The token tells two locks of one process apart.
+    # The token distinguishes two locks of one process.
     return json.dumps({**vars(owner), "token": secrets.token_hex(8)}).encode()
 
 
@@ -90,13 +90,13 @@ def _acquired(path: Path, content: bytes) -> bool:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with _guard(path):
-                # Written beside and linked, so that nobody reads a lock without its owner.
+                # The lock is written to another file and linked, so that no process reads a lock without its owner.
                 part.write_bytes(content)
                 try:
                     os.link(part, path)
                 except FileExistsError:
                     if not path.is_file():
-                        raise  # something else is in the way
+                        raise  # another file has this name
                     if holder(path) is not None:
                         return False
                     part.replace(path)

@@ -1,4 +1,4 @@
-"""The one place where experiments meet the model: specs become members, and members are trained side by side."""
+"""Turn specs into members and train them side by side. No other module of experiments uses models and training."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def architecture_of(spec: Spec, prepared: Prepared) -> Architecture:
-    """Return the model that a spec means for its prepared task."""
+    """Return the model of a spec for its prepared task."""
     sizes = tuple(int(prepared.manifest["vocabularies"][side]) for side in prepared.sides)
     classes = {"classes": len(prepared.manifest["labels"])} if prepared.task == "classification" else {}
     return Architecture(task=prepared.task, vocabularies=sizes, **classes, **dict(spec.model))  # type: ignore[arg-type]
 
 
 def training_of(spec: Spec) -> Training:
-    """Return how a spec is trained."""
+    """Return the training settings of a spec."""
     return Training(**dict(spec.training))
 
 
@@ -41,29 +41,27 @@ def train_members(
     every: float,
     stopping: Callable[[], bool],
 ) -> Outcome:
-    """Return the outcome of members that differ in seed, matrices and the rates of their rows alone."""
+    """Train members that differ only in seed, matrices and the settings of each member, and return the outcome."""
     from embinit.models.model import Member
     from embinit.training.loop import train
 
     trainings = [training_of(spec) for spec in specs]
-    held = trainings[0].frozen_rows == "found"
+    model = architecture_of(specs[0], prepared)
     members = [
         Member(
             seed=spec.seed,
             matrices=start.matrices,
-            frozen=start.found if held else None,
+            frozen=start.found if training.frozen_rows == "found" else None,
             found=start.found,
-            embedding_rate=training.embedding_rate,
-            found_rate=training.found_rate,
+            dropout=dict(spec.model).get("dropout", model.dropout),
         )
         for spec, start, training in zip(specs, starts, trainings, strict=True)
     ]
-    model = architecture_of(specs[0], prepared)
-    return train(prepared, model, members, trainings[0], device, progress, checkpoint, every, stopping)
+    return train(prepared, model, members, trainings, device, progress, checkpoint, every, stopping)
 
 
 def stopped() -> type[Exception]:
-    """Return the exception that training raises after it was asked to stop."""
+    """Return the exception that training raises when it stops on request."""
     from embinit.training.loop import Stopped
 
     return Stopped
@@ -77,18 +75,18 @@ def unusable() -> type[Unusable]:
 
 
 def discard_checkpoint(folder: Path) -> bool:
-    """Remove a group's last checkpoint; return whether the one before it is in its place now."""
+    """Remove a group's last checkpoint; return whether an earlier one takes its place."""
     from embinit.training.checkpoint import discard
 
     return discard(folder)
 
 
 def weights_of(outcome: Any, place: int, prepared: Prepared, spec: Spec) -> KeptWeights:
-    """Return a member's weights, and what is needed to use them without its run folder and its prepared task."""
+    """Return a member's weights with everything that is needed to use them elsewhere."""
     settings = prepared.manifest["settings"]
     tensors = {name: weight[place].detach().cpu().numpy() for name, weight in outcome.stack.weights.items()}
     facts: WeightFacts = {
-        "architecture": asdict(outcome.stack.architecture),
+        "architecture": asdict(architecture_of(spec, prepared)),
         "vocabularies": {side: list(prepared.vocabularies[side].tokens) for side in prepared.sides},
         "tokenizers": dict(zip(prepared.sides, settings["tokenizers"], strict=True)),
         "lower": bool(settings["lower"]),
@@ -98,22 +96,22 @@ def weights_of(outcome: Any, place: int, prepared: Prepared, spec: Spec) -> Kept
 
 
 def translated(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[list[str]]]:
-    """Return each member's translation of a split, as tokens."""
+    """Return each member's translation of a split as tokens."""
     from embinit.training.evaluation import translations
 
     return translations(outcome.stack, prepared, split, device)
 
 
 def read_text(outcome: Any, prepared: Prepared, split: str, spec: Spec, device: str) -> list[tuple[float, int, int]]:
-    """Return each member's summed loss in nats, number of predictions and of right ones on a split of a running text."""
+    """Return each member's summed loss in nats, its number of predictions, and that of right ones, on a running text."""
     from embinit.training.evaluation import text_sums
 
     sums = text_sums(outcome.stack, prepared, split, training_of(spec), device).tolist()
     return [(loss, int(count), int(right)) for loss, count, right in zip(*sums, strict=True)]
 
 
-def answered(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[int]]:
-    """Return each member's labels of a split."""
+def predicted(outcome: Any, prepared: Prepared, split: str, device: str) -> list[list[int]]:
+    """Return each member's predicted labels of a split."""
     from embinit.training.evaluation import answers
 
     labels: list[list[int]] = answers(outcome.stack, prepared, split, device).tolist()

@@ -35,45 +35,45 @@ class Watch:
     def failed(self, group: Group, reason: str) -> None:
         """Take a group that failed, and the reason."""
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Take any other message."""
 
 
 class Watches(Watch):
-    """Hands every callback on to several observers, in order."""
+    """Passes every callback to several observers, in order."""
 
     def __init__(self, observers: Sequence[Watch]) -> None:
         self._observers = tuple(observers)
 
     def planned(self, groups: list[Group], done: int) -> None:
-        """Hand it on."""
+        """Pass it to every observer."""
         for observer in self._observers:
             observer.planned(groups, done)
 
     def started(self, group: Group) -> None:
-        """Hand it on."""
+        """Pass it to every observer."""
         for observer in self._observers:
             observer.started(group)
 
     def moment(self, group: Group, moment: Any) -> None:
-        """Hand it on."""
+        """Pass it to every observer."""
         for observer in self._observers:
             observer.moment(group, moment)
 
     def finished(self, group: Group, folders: list[Path]) -> None:
-        """Hand it on."""
+        """Pass it to every observer."""
         for observer in self._observers:
             observer.finished(group, folders)
 
     def failed(self, group: Group, reason: str) -> None:
-        """Hand it on."""
+        """Pass it to every observer."""
         for observer in self._observers:
             observer.failed(group, reason)
 
-    def said(self, text: str) -> None:
-        """Hand it on."""
+    def message(self, text: str) -> None:
+        """Pass it to every observer."""
         for observer in self._observers:
-            observer.said(text)
+            observer.message(text)
 
 
 @dataclass

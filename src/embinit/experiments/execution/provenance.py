@@ -1,4 +1,4 @@
-"""What a run was made with: versions, the device's name, the commit."""
+"""The versions, the device and the commit that made a run."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from importlib import metadata
 from pathlib import Path
 
 import embinit
+from embinit.format import plural
 
 _PACKAGES = ("numpy", "torch", "safetensors", "sacrebleu")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what decides numbers."""
-    found = {"embinit": embinit.__version__, "python": platform.python_version()}
+    """Return the versions of Python and of the packages that decide numbers."""
+    versions = {"embinit": embinit.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
 @cache
 def device_name(device: str) -> str:
-    """Return what a device is called: the card, or the processor and its threads."""
+    """Return the name of a device: the card, or the processor with its number of threads."""
     import torch
 
     if device.startswith("cuda"):
         return str(torch.cuda.get_device_name(device))
-    threads = torch.get_num_threads()
-    return f"{_processor()}, {threads} thread{'s' * (threads > 1)}"
+    return f"{_processor()}, {plural(torch.get_num_threads(), 'thread')}"
 
 
 def _processor() -> str:
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 @cache
 def commit_of() -> str:
-    """Return the commit of the code that runs, with a + where files differ from it; empty where it is in no repository."""
+    """Return the commit of this code, with a + if files have changed since; empty outside a repository."""
     folder = Path(embinit.__file__).parent
     try:
         commit = _git("rev-parse", "HEAD", folder=folder)
@@ -58,7 +58,7 @@ def commit_of() -> str:
 
 @cache
 def code_of() -> str:
-    """Return a short hash of the package's own files: equal where two machines have the same code."""
+    """Return a short hash of the package's own files; two machines with the same code have the same hash."""
     folder = Path(embinit.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".toml")):

@@ -1,4 +1,4 @@
-"""What trained members give on each split: decoded text or labels, and their scores with signatures."""
+"""Score the outputs of trained members on each split, with a signature for every score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.prepared.folder import Prepared
 from embinit.text.markers import Scheme, from_byte_level, scheme_of
 from embinit.training.scoring import bleu, chrf, confusion, macro_f1, matthews
 
-#: A token may hold what ends a line.
+#: Characters of tokens that would end a line.
 _ONE_LINE = str.maketrans("\r\n", "  ")
 
 
@@ -30,18 +30,18 @@ class Scores:
 
 
 def scored_splits(prepared: Prepared) -> list[str]:
-    """Return the splits that are scored: all but training and validation, and that too where there is no test."""
+    """Return the scored splits: all except training, and validation only if there is no test split."""
     others = [split for split in prepared.splits if split not in ("train", "valid")]
     return others if "test" in others or "valid" not in prepared.splits else ["valid", *others]
 
 
-def score_translations(made: Scores, split: str, found: Sequence[Sequence[str]], prepared: Prepared) -> None:
+def score_translations(member: Scores, split: str, decoded: Sequence[Sequence[str]], prepared: Prepared) -> None:
     """Add a split's scores: BLEU over the model's own tokens, sacreBLEU's and chrF over text."""
     scheme = scheme_of(prepared.vocabularies["target"].tokens)
     lower = bool(prepared.manifest["settings"]["lower"])
-    own = [" ".join(tokens) for tokens in found]
+    own = [" ".join(tokens) for tokens in decoded]
     wanted = [" ".join(tokens) for tokens in prepared.reference_tokens(split)]
-    texts = [text_of(tokens, scheme) for tokens in found]
+    texts = [text_of(tokens, scheme) for tokens in decoded]
     references = [text.lower() if lower else text for text in prepared.references(split)]
     how = f"|text:{'joined' if scheme == 'words' else 'detokenized'}{'|ref:lower' if lower else ''}"
     for name, score, end in (
@@ -49,40 +49,40 @@ def score_translations(made: Scores, split: str, found: Sequence[Sequence[str]],
         ("sacrebleu", bleu(texts, references), how),
         ("chrf", chrf(texts, references), how),
     ):
-        made.scores.setdefault(split, {})[name] = score.value
-        made.signatures[name] = score.signature + end
-    made.outputs[split] = [line.translate(_ONE_LINE) for line in own]
+        member.scores.setdefault(split, {})[name] = score.value
+        member.signatures[name] = score.signature + end
+    member.outputs[split] = [line.translate(_ONE_LINE) for line in own]
     _add_lengths(
-        made, split, "bleu", prepared,
+        member, split, "bleu", prepared,
         lambda places: bleu([own[i] for i in places], [wanted[i] for i in places], "none").value,
     )  # fmt: skip
 
 
-def score_labels(made: Scores, split: str, answers: Sequence[int], prepared: Prepared) -> None:
+def score_labels(member: Scores, split: str, answers: Sequence[int], prepared: Prepared) -> None:
     """Add a split's scores: accuracy, the mean F1 of the classes, Matthews' correlation."""
     labels, names = prepared.labels(split), prepared.manifest["labels"]
     table = confusion(np.asarray(answers, dtype=np.int64), np.asarray(labels, dtype=np.int64), len(names))
-    made.scores[split] = {
+    member.scores[split] = {
         "accuracy": float(np.trace(table) / table.sum()), "macro_f1": macro_f1(table), "matthews": matthews(table)
     }  # fmt: skip
-    made.signatures.update(
+    member.signatures.update(
         {
             "accuracy": "share of right answers",
             "macro_f1": "mean F1 of the classes",
             "matthews": "Matthews' correlation",
         }
     )
-    made.outputs[split] = [str(names[answer]) for answer in answers]
+    member.outputs[split] = [str(names[answer]) for answer in answers]
     right = np.asarray(answers) == labels
-    _add_lengths(made, split, "accuracy", prepared, lambda places: float(right[places].mean()))
+    _add_lengths(member, split, "accuracy", prepared, lambda places: float(right[places].mean()))
 
 
 def score_text(
-    made: Scores, split: str, loss: float, predicted: int, right: int, prepared: Prepared, spec: Spec
+    member: Scores, split: str, loss: float, predicted: int, right: int, prepared: Prepared, spec: Spec
 ) -> None:
-    """Add a split's scores: loss and perplexity of a token and of a word, bits per byte; of a masked model also accuracy.
+    """Add a split's scores: loss and perplexity per token and per word, bits per byte; of a masked model also accuracy.
 
-    A masked model predicts a sample of the tokens, so that it has no loss of a word or byte. The end of a line counts as a
+    A masked model predicts only a sample of the tokens, so it has no loss per word or byte. The end of a line counts as a
     token, as a word and as a byte.
     """
     training = training_of(spec)
@@ -100,19 +100,21 @@ def score_text(
         }  # fmt: skip
         each = {"perplexity": "a token", "word_perplexity": "a word", "bits_per_byte": "a byte", "loss": "a token"}
         signatures = {name: f"of {of}|{how}" for name, of in each.items()}
-    made.scores[split] = {name: value for name, value in scores.items() if math.isfinite(value)}
-    made.signatures.update(signatures)
+    member.scores[split] = {name: value for name, value in scores.items() if math.isfinite(value)}
+    member.signatures.update(signatures)
 
 
 def _power(nats: float) -> float:
     return math.exp(nats) if nats < 700 else math.inf
 
 
-def _add_lengths(made: Scores, split: str, name: str, prepared: Prepared, score: Callable[[list[int]], float]) -> None:
+def _add_lengths(
+    member: Scores, split: str, name: str, prepared: Prepared, score: Callable[[list[int]], float]
+) -> None:
     read = np.diff(prepared.packed(split, prepared.sides[0]).offsets).tolist()
-    found = by_length(read, score)
-    if found:
-        made.lengths.setdefault(split, {})[name] = found
+    by_bucket = by_length(read, score)
+    if by_bucket:
+        member.lengths.setdefault(split, {})[name] = by_bucket
 
 
 def text_of(tokens: Sequence[str], scheme: Scheme) -> str:

@@ -79,7 +79,7 @@ class Curves(Watch):
 def curves_observer(
     folder: Path | None, experiments: Iterable[Experiment], runs: Path
 ) -> AbstractContextManager[Curves | None]:
-    """Return an observer that writes curves below a folder, those of finished runs at once; without a folder, None."""
+    """Return an observer that writes curves below a folder, finished runs first; None without a folder."""
     if folder is None:
         return nullcontext()
     trained = [experiment for experiment in experiments if experiment.kind == "training"]

@@ -1,4 +1,4 @@
-"""A group of jobs into run folders: trained, scored, written; halved where memory is short; failures recorded."""
+"""Train one group after another and write its run folders. A group that does not fit the memory is halved."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from embinit.experiments.jobs import Group
 from embinit.experiments.runs.store import is_done
 from embinit.files import replacing
 
-#: What torch says where memory is short and it is not an OutOfMemoryError.
+#: Parts of torch's messages for a lack of memory in errors other than OutOfMemoryError.
 _SHORT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 
 
 @dataclass
 class Work:
-    """Makes groups' runs, one group after another, in this process."""
+    """Trains groups in this process, one after another."""
 
     out: Path
     device: str
@@ -42,23 +42,23 @@ class Work:
     keep_weights: bool = False
 
     def run(self, group: Group) -> None:
-        """Make a group's runs; where memory is short, its halves'."""
+        """Train a group; if it does not fit the memory, train its halves."""
         folder = checkpoints.folder_of(self.out, group)
         with locked(folder / "lock") as lock:
             if lock is None:
                 self.summary.elsewhere += group.keys
-                self.watch.said(f"{len(group.jobs)} runs are left to the process that is at work on them")
+                self.watch.message(f"{len(group.jobs)} runs are left to another process, which trains them")
                 return
-            halve = self._made(group, folder, lock)
+            halve = self._train(group, folder, lock)
         if halve:
-            # Only now, when the frames that held the members are gone, is their memory free.
+            # The memory is free only after the frames that held the members are gone.
             _release()
             for half in group.halves():
                 if not self.summary.stopped:
                     self.run(half)
 
-    def _made(self, group: Group, folder: Path, lock: Lock) -> bool:
-        """Train, score and write; return whether the group is too large and is to be halved."""
+    def _train(self, group: Group, folder: Path, lock: Lock) -> bool:
+        """Train, score and write a group; return whether it must be halved because it does not fit the memory."""
         self.watch.started(group)
         checkpoints.announce(folder, group)
 
@@ -83,19 +83,19 @@ class Work:
             return False
         except unusable() as error:
             earlier = discard_checkpoint(folder / "state")
-            how = "goes on from the checkpoint before it" if earlier else "begins again from the start"
-            self.watch.said(f"{error.problem}; the group {how}")
-            return self._made(group, folder, lock)
+            how = "continues from the checkpoint before it" if earlier else "begins again from the start"
+            self.watch.message(f"{error.problem}; the group {how}")
+            return self._train(group, folder, lock)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             raise EmbinitError(f"stopped: {error.strerror or error}{where}") from None
         except Exception as error:
             if isinstance(error.__context__, OSError) and isinstance(error, EmbinitError):
-                raise  # a disk that is full or gone is no run's fault: nothing is recorded as failed
+                raise  # a full or lost disk is not the fault of a run, so no failure is recorded
             shutil.rmtree(folder, ignore_errors=True)
             if _short_of_memory(error) and len(group.jobs) > 1:
                 sizes = " and ".join(str(len(half.jobs)) for half in group.halves())
-                self.watch.said(f"{len(group.jobs)} members do not fit the memory of {self.device}; {sizes} now")
+                self.watch.message(f"{len(group.jobs)} members do not fit the memory of {self.device}; trying {sizes}")
                 return True
             self._fail(group, error)
             return False
@@ -115,7 +115,7 @@ class Work:
         self.failed(group, reason, "".join(traceback.format_exception(error)))
 
     def failed(self, group: Group, reason: str, details: str = "") -> None:
-        """Record why a group's runs failed, beside where their folders would be."""
+        """Record why the runs of a group failed, in a file beside each missing folder."""
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for key in group.keys:
             if not is_done(self.out / key):
@@ -129,9 +129,9 @@ class Work:
 def _short_of_memory(error: Exception) -> bool:
     import torch
 
-    said = str(error).lower()
+    message = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in said for words in _SHORT_OF_MEMORY)
+        isinstance(error, RuntimeError) and any(words in message for words in _SHORT_OF_MEMORY)
     )
 
 

@@ -1,4 +1,4 @@
-"""A cache of results that were made from files. A file is identified by its name, size and time."""
+"""A cache of results that depend on files. A file is identified by its name, size and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from embinit.files import replacing
 
 
 def listing(path: str | Path | None) -> list[list[Any]]:
-    """Return every file below a folder, or the file itself, with its size and time; the text alone if it is no path."""
+    """Return every file below a folder, or the file itself, with its size and time; only the text if it is no path."""
     start = Path(str(path).partition("::")[0]) if path is not None else None
     if start is None or not start.exists():
         return [[str(path)]]
@@ -62,7 +62,7 @@ def cached(
             return entry
     if where.read_only:
         raise Unprepared(f"{kind} is not prepared yet")
-    made = make()
+    result = make()
     with replacing(path) as out:
-        out.write(json.dumps(made).encode())
-    return made
+        out.write(json.dumps(result).encode())
+    return result

@@ -1,4 +1,4 @@
-"""Find the data and vectors of an experiment on this machine, and tell what is missing."""
+"""Find the data and vectors of an experiment on this machine, and name the missing ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from embinit.corpora.tasks import data_folder
-from embinit.corpora.user_files import named_paths
-from embinit.errors import EmbinitError
+from embinit.corpora.data_sets import data_folder
+from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.draft import Draft, DraftBlock
 from embinit.experiments.definition.settings import SourceSettings, TaskSettings
 from embinit.experiments.inputs.lookup import find, not_found
-from embinit.hub import is_id
-from embinit.sources.catalogue import fetched_path, is_name
 
 _WORDS = re.compile(r"whitespace|characters|bytes|spacy(:\w+)?")
 _GENERATED = ("captions", "captions-labelled", "captions-text")
@@ -23,17 +20,17 @@ _GENERATED = ("captions", "captions-labelled", "captions-text")
 
 @dataclass(frozen=True)
 class Places:
-    """The folders of data sets and of vectors, if they were named, and the folder of prepared files."""
+    """The folders of data sets, of vectors and of prepared files; None for a folder that is not set."""
 
     data: Path | None = None
     vectors: Path | None = None
     work: Path = Path("runs/.work")
-    #: prepare nothing: anything that is not prepared yet raises `Unprepared`
+    #: if true, nothing is prepared, and anything that is not prepared yet raises `Unprepared`
     read_only: bool = False
 
 
 def places(data: Path | None = None, vectors: Path | None = None, work: Path | None = None) -> Places:
-    """Return the places; EMBINIT_DATA and EMBINIT_VECTORS name those that are not given."""
+    """Return the places; EMBINIT_DATA and EMBINIT_VECTORS set the folders that are not given."""
     return Places(
         data or _named("EMBINIT_DATA"), vectors or _named("EMBINIT_VECTORS"), work if work is not None else Places.work
     )
@@ -50,9 +47,12 @@ def vectors_at(path: str, where: Places, beside: Path) -> str | None:
     A path is looked up beside the experiment file first, then below the folder of vectors. None if it is nowhere.
     """
     name, mark, detail = path.partition("::")
-    found = find(name, _vector_folders(where, beside))
-    if found is not None:
-        return f"{found}{mark}{detail}"
+    place = find(name, _vector_folders(where, beside))
+    if place is not None:
+        return f"{place}{mark}{detail}"
+    from embinit.hub import is_id
+    from embinit.sources.catalogue import fetched_path, is_name
+
     if is_name(name):
         try:
             fetched_path(name)
@@ -86,6 +86,29 @@ def data_at(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
     return [path for path in paths if path is not None] if all(paths) else []
 
 
+def files_of(draft: Draft, where: Places) -> list[str | Path]:
+    """Return the files of data, and the files and folders of tokenizers and vectors, that an experiment reads here."""
+    beside = draft.file.parent
+    folders = [path for task in draft.tasks.values() for path in data_at(task, where, beside)]
+    files: list[str | Path] = [file for path in folders for file in _data_files(path)]
+    for task in draft.tasks.values():
+        files += tokenizers_at(task.tokenizer, where, beside) or []
+    paths = [source.path for source in draft.sources.values() if source.path is not None]
+    files += [found for path in paths if (found := vectors_at(path, where, beside)) is not None]
+    return [draft.file, *([draft.included] if draft.included is not None else []), *files]
+
+
+def _data_files(path: Path) -> list[Path]:
+    """Return the files of a data set. Its folder may also hold the experiment, its report and its plan."""
+    from embinit.corpora.user_files import SPLITS
+
+    if not path.is_dir():
+        return [path]
+    names = {name for several in SPLITS.values() for name in several}
+    files = [file for file in path.iterdir() if file.suffix == ".txt" or file.name.partition(".")[0] in names]
+    return [file for file in files if file.is_file()]
+
+
 def data_folders(where: Places, beside: Path) -> list[Path]:
     """Return the folders in which a path of data is looked up, in this order."""
     return [beside, *([where.data] if where.data is not None else [])]
@@ -97,53 +120,57 @@ def _vector_folders(where: Places, beside: Path) -> list[Path]:
 
 def _names(path: str, where: Places, beside: Path) -> list[str]:
     """Return the paths that a task's `path` names: one, or two text files with a comma between them."""
+    from embinit.corpora.user_files import named_paths
+
     whole = find(path, data_folders(where, beside)) is not None
     return [path] if whole else [str(name) for name in named_paths(path)]
 
 
 class Lack(NamedTuple):
-    """An input that is not here, and where it was searched. Files keep the first part only: the second names folders."""
+    """A missing input, and the searched folders, which results files leave out."""
 
     needs: str
     searched: str = ""
 
 
 def missing_of(draft: Draft, block: DraftBlock, where: Places) -> Lack | None:
-    """Return the inputs that a block lacks here, as far as names tell; None if it can run."""
-    beside = draft.file.parent
+    """Return the missing inputs of a block, judged by their names; None if it can run."""
+    folder = draft.file.parent
     tasks = [draft.tasks[name] for name in dict.fromkeys(run.task for run in block.runs)]
-    lacks = [_task_missing(task, where, beside) for task in tasks]
-    lacks += [_source_missing(draft.sources[name], where, beside) for name in block.source_names()]
-    if not any(lacks):  # a tokenizer mostly comes with its source, whose message says more
-        lacks = [_tokenizer_missing(task.tokenizer, where, beside) for task in tasks]
-    found = list(dict.fromkeys(lack for lack in lacks if lack is not None))
-    if not found:
+    lacks = [_task_missing(task, where, folder) for task in tasks]
+    lacks += [_source_missing(draft.sources[name], where, folder) for name in block.source_names()]
+    if not any(lacks):  # a tokenizer usually comes with its source, whose message has more detail
+        lacks = [_tokenizer_missing(task.tokenizer, where, folder) for task in tasks]
+    distinct = list(dict.fromkeys(lack for lack in lacks if lack is not None))
+    if not distinct:
         return None
-    return Lack("; ".join(lack.needs for lack in found), "; ".join(lack.searched for lack in found if lack.searched))
+    return Lack(
+        "; ".join(lack.needs for lack in distinct), "; ".join(lack.searched for lack in distinct if lack.searched)
+    )
 
 
 def _task_missing(task: TaskSettings, where: Places, beside: Path) -> Lack | None:
     if task.name in _GENERATED:
         return None
     others = [TaskSettings(also.partition(":")[0]) for also in task.also]
-    return next((lack for one in (task, *others) if (lack := _data_missing(one, where, beside))), None)
+    return next((lack for data in (task, *others) if (lack := _data_missing(data, where, beside))), None)
 
 
 def _data_missing(task: TaskSettings, where: Places, beside: Path) -> Lack | None:
     if task.path == "hub":
         return None
-    found = data_at(task, where, beside)
+    paths = data_at(task, where, beside)
     name = task.official or f"the data set {task.name}"
-    if not found and task.path is not None:
+    if not paths and task.path is not None:
         folders = data_folders(where, beside)
         lost = next(name for name in _names(task.path, where, beside) if find(name, folders) is None)
         official = f" ({task.official})" if task.official else ""
         return Lack(f"needs {lost}{official}", f"{not_found(lost, folders)}{_hint(where.data, 'data')}")
-    if not found and where.data is None:
-        return Lack(f"needs {name}; say where data sets lie with --data or EMBINIT_DATA")
-    if not found and where.data is not None:
+    if not paths and where.data is None:
+        return Lack(f"needs {name}; name the folder of data sets with --data or EMBINIT_DATA")
+    if not paths and where.data is not None:
         return Lack(f"needs {name} in {data_folder(where.data, task.name).name}/ below the folder of data")
-    folder = found[0]
+    folder = paths[0]
     patterns = (task.needs, f"{task.needs}.*") if task.needs is not None else ()
     if patterns and not any(path for pattern in patterns for path in folder.glob(pattern)):
         return Lack(f"needs {name}: {task.needs} in {folder.name}/ below the folder of data")
@@ -160,6 +187,8 @@ def _source_missing(source: SourceSettings, where: Places, beside: Path) -> Lack
     hint = _hint(where.vectors, "vectors")
     if source.official:
         return Lack(f"needs {source.official}{hint}")
+    from embinit.sources.catalogue import is_name
+
     name = source.path.partition("::")[0]
     if is_name(name):
         return Lack(f"needs {name}; run `embinit fetch {name}`")
@@ -167,7 +196,7 @@ def _source_missing(source: SourceSettings, where: Places, beside: Path) -> Lack
 
 
 def _text_missing(text: str, where: Places, beside: Path) -> Lack | None:
-    """Return the text that vectors cannot learn from: `captions:de`, `DATA SET:LANGUAGE`, or a file of the user's."""
+    """Return the reason why a text is missing that vectors should learn from; None if it is here."""
     name, colon, _ = text.partition(":")
     if not colon:
         return _data_missing(TaskSettings("files", path=text), where, beside)
@@ -177,11 +206,14 @@ def _text_missing(text: str, where: Places, beside: Path) -> Lack | None:
 def _tokenizer_missing(spec: str, where: Places, beside: Path) -> Lack | None:
     for name in (name.strip() for name in spec.split(",")):
         if tokenizers_at(name, where, beside) is None:
+            near = closest(name, ("whitespace", "characters", "bytes", "spacy"))
+            if "did you mean" in near:
+                return Lack(f"needs the tokenizer {name}", near.removeprefix("; "))
             searched = not_found(name, _vector_folders(where, beside))
             return Lack(f"needs the tokenizer {name}", f"{searched}{_hint(where.vectors, 'vectors')}")
     return None
 
 
 def _hint(folder: Path | None, name: str) -> str:
-    """Return how to name a folder that is searched too, if none is named."""
+    """Return the option that adds a folder to the search, if none is given."""
     return "" if folder is not None else f" (name another folder with --{name} or EMBINIT_{name.upper()})"

@@ -1,4 +1,4 @@
-"""Find a file by the path that a user wrote: below several folders, in order."""
+"""Find a file by the path that a user wrote, in several folders in order."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def not_found(name: str, folders: Sequence[Path]) -> str:
 
 def nearest(places: Sequence[Path]) -> str:
     """Return the end of a message: the closest name beside one of the places, or else the files of the first folder."""
-    beside: list[tuple[str, Path]] = []
+    entries: list[tuple[str, Path]] = []
     for place in places:
         folder, name = _first_missing(place)
-        beside += [(name, inner) for inner in sorted(folder.iterdir()) if not inner.name.startswith(".")]
-    scored = [(_similarity(name, path.name), path) for name, path in beside]
-    ratio, best = max(scored, key=lambda one: one[0], default=(0.0, Path()))
+        entries += [(name, inner) for inner in sorted(folder.iterdir()) if not inner.name.startswith(".")]
+    scored = [(_similarity(name, path.name), path) for name, path in entries]
+    ratio, best = max(scored, key=lambda pair: pair[0], default=(0.0, Path()))
     if ratio >= _CLOSE:
         return f"; did you mean {best}?"
     first = _first_missing(places[0])[0]
-    names = [path.name for _, path in beside if path.parent == first]
+    names = [path.name for _, path in entries if path.parent == first]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    shown = "this folder" if first == Path() else str(first)
-    return f"; {shown} holds {', '.join(names[:_LISTED])}{more}" if names else ""
+    folder_name = "this folder" if first == Path() else str(first)
+    return f"; {folder_name} holds {', '.join(names[:_LISTED])}{more}" if names else ""
 
 
 def _similarity(one: str, other: str) -> float:

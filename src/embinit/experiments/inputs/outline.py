@@ -1,4 +1,4 @@
-"""The experiment that a file alone describes; no data and no vectors are read."""
+"""Build an experiment from its file alone, without reading data or vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.experiments.inputs.locations import Lack, Places, missing_of, place
 def read_experiment(path: Path, where: Places | None = None) -> Experiment:
     """Return the experiment of a file without reading data or vectors: its specs have no fingerprints.
 
-    `store.results_of` finds their runs all the same. `resolve` fills the fingerprints in.
+    `store.results_of` finds their runs nevertheless, and `resolve` adds the fingerprints.
     """
     return outline(read_draft(path), where if where is not None else places())
 
@@ -30,7 +30,7 @@ def outline(draft: Draft, where: Places) -> Experiment:
 
 
 def unresolved(draft: Draft, run: DraftRun) -> Planned:
-    """Return a run with the settings that the file alone tells."""
+    """Return a run with the settings of the file, without fingerprints."""
     dims = [stated_dim(draft, side.source) for _, side in run.sides]
     dim = dict(run.model).get("dim") or next((dim for dim in dims if dim is not None), None)
     return Planned(run.spec(task_of(draft.tasks[run.task], label=run.task), {}, dim), run.axes)

@@ -1,4 +1,4 @@
-"""Complete the specs of a checked file: prepare its data, read and align its sources, each once."""
+"""Complete the specs of a checked file: prepare its data, and read and align its sources, each once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.experiments.inputs.cache import Unprepared
 from embinit.experiments.inputs.locations import Places, missing_of
 from embinit.experiments.inputs.outline import described, experiment_of, unresolved
 from embinit.experiments.inputs.tasks import Progress, Ready, ready
-from embinit.experiments.inputs.vectors import Found, aligned_rows
+from embinit.experiments.inputs.vectors import AlignedFile, aligned_rows
 from embinit.prepared.folder import Prepared
 from embinit.training.fit import check_length
 
@@ -28,27 +28,27 @@ class Resolved:
     #: fingerprint of the data -> the prepared task
     tasks: dict[str, Ready] = field(default_factory=dict)
     #: fingerprint of rows -> their file
-    rows: dict[str, Found] = field(default_factory=dict)
-    #: experiment and block -> why its files, which exist, cannot be used
+    rows: dict[str, AlignedFile] = field(default_factory=dict)
+    #: (experiment, block) -> why its existing files cannot be used
     damaged: dict[tuple[str, str], str] = field(default_factory=dict)
     #: key of a spec without fingerprints -> its task, prepared or with estimated sizes; only with `Places.read_only`
     estimates: dict[str, Prepared] = field(default_factory=dict)
 
 
 def resolve(drafts: list[Draft], where: Places, progress: Progress = lambda *_: None) -> Resolved:
-    """Return the experiments with every fingerprint filled in; a block that cannot run here states the reason.
+    """Return the experiments with all fingerprints; a block that cannot run here states the reason.
 
     With `where.read_only`, nothing is prepared: a run whose data or rows are not prepared has a spec without fingerprints.
-    Problems that show only now (heads that do not divide a source's dimension) are reported all at once.
+    Mistakes that depend on the data or vectors, such as heads that do not divide a source's dimension, are reported at once.
     """
-    resolved, found = Resolved(), []
+    resolved, messages = Resolved(), []
     for draft in drafts:
         work = _Resolver(draft, where, progress, resolved)
         blocks = tuple(work.block(block) for block in draft.blocks)
         resolved.experiments.append(experiment_of(draft, blocks))
-        found += work.problems.messages
-    if found:
-        raise EmbinitError(listed(found))
+        messages += work.problems.messages
+    if messages:
+        raise EmbinitError(listed(messages))
     return resolved
 
 
@@ -59,14 +59,14 @@ class _Resolver:
         self.problems = Problems(draft.file.name)
         self._draft, self._where, self._progress, self._resolved = draft, where, progress, resolved
         self._tasks: dict[str, Ready] = {}
-        self._rows: dict[tuple[str, str, str], Found] = {}
+        self._rows: dict[tuple[str, str, str], AlignedFile] = {}
 
     @property
     def _beside(self) -> Path:
         return self._draft.file.parent
 
     def block(self, block: DraftBlock) -> Block:
-        """Return a block with every fingerprint filled in, or with the reason why it cannot run here."""
+        """Return a block with all fingerprints, or with the reason why it cannot run here."""
         lack = missing_of(self._draft, block, self._where)
         missing = lack.needs if lack else ""
         runs: list[Planned] = []
@@ -94,42 +94,42 @@ class _Resolver:
     def _complete(self, run: DraftRun, where: str, task: Ready) -> Planned | None:
         if not task.data:
             raise Unprepared(f"{run.task} is not prepared yet")
-        found = {name: self._found(run.task, name, side.source) for name, side in run.sides if side.source}
+        aligned = {name: self._aligned(run.task, name, side.source) for name, side in run.sides if side.source}
         model = dict(run.model)
         try:
             dim = shared_dim(
-                {side.source: found[name].dim for name, side in run.sides if name in found}, model.get("dim")
+                {side.source: aligned[name].dim for name, side in run.sides if name in aligned}, model.get("dim")
             )
-            assert dim is not None, "a run without a source states its dimension"
+            assert dim is not None, "a run without a source has no dimension"
             self._check_model(model, dim, task)
             for _, side in run.sides:
                 side.recipe.check(dim)
         except EmbinitError as error:
             self.problems.add(where, str(error))
             return None
-        used = {name: found[name].rows for name, side in run.sides if side.uses_source}
+        used = {name: aligned[name].rows for name, side in run.sides if side.uses_source}
         for name in used:
-            self._resolved.rows[used[name]] = found[name]
+            self._resolved.rows[used[name]] = aligned[name]
         self._resolved.tasks[task.data] = task
         return Planned(run.spec(task_of(self._draft.tasks[run.task], task.data, run.task), used, dim), run.axes)
 
     def _check_model(self, model: dict[str, Any], dim: int, task: Ready) -> None:
         """Raise EmbinitError if the model cannot be made, or is too short for the task's longest sentence."""
         sizes = tuple(int(task.prepared.manifest["vocabularies"][side]) for side in task.prepared.sides)
-        made = architecture({**model, "dim": dim}, task.prepared.task, dim, sizes)
-        check_length(task.prepared, made.length)
+        complete = architecture({**model, "dim": dim}, task.prepared.task, dim, sizes)
+        check_length(task.prepared, complete.length)
 
     def _task(self, name: str) -> Ready:
         if name not in self._tasks:
             self._tasks[name] = ready(self._draft.tasks[name], self._where, self._beside, self._progress)
         return self._tasks[name]
 
-    def _found(self, task: str, side: str, name: str) -> Found:
+    def _aligned(self, task: str, side: str, name: str) -> AlignedFile:
         key = (task, side, name)
         if key not in self._rows:
             source = self._draft.sources[name]
-            found = aligned_rows(source, self._task(task), side, self._where, self._beside, self._progress)
-            if source.dim is not None and source.dim != found.dim:
-                self.problems.add(f"sources.{name}.dim", f"{source.dim}, but the vectors have {found.dim}")
-            self._rows[key] = found
+            aligned = aligned_rows(source, self._task(task), side, self._where, self._beside, self._progress)
+            if source.dim is not None and source.dim != aligned.dim:
+                self.problems.add(f"sources.{name}.dim", f"{source.dim}, but the vectors have {aligned.dim}")
+            self._rows[key] = aligned
         return self._rows[key]

@@ -1,4 +1,4 @@
-"""Aligned rows of one source for one vocabulary as a file that any machine can read with numpy alone."""
+"""Aligned rows of one source for one vocabulary as a file that any machine with numpy can read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _packed(rows: Matrix) -> dict[str, np.ndarray]:
         half = rows.astype(np.float16)
     if np.array_equal(half.astype(np.float32), rows):
         return {"rows": half}
-    bits = rows.view(np.uint32)  # 0 and -0 are two numbers here
+    bits = rows.view(np.uint32)  # 0 and -0 count as two values
     if len(np.unique(bits[:_SAMPLE])) <= _BYTE:
         values, codes = np.unique(bits, return_inverse=True)
         if len(values) <= _BYTE:
@@ -78,7 +78,7 @@ def read_rows(path: Path, vocabulary: Vocabulary, expected: str) -> Aligned:
     """Return aligned rows; an error unless they have the expected fingerprint."""
     found, kinds, rows = _content(path)
     if len(found) != len(vocabulary) or _fingerprint(kinds, found, rows) != expected:
-        raise EmbinitError(f"{path} is not what was planned; plan it again")
+        raise EmbinitError(f"{path} differs from the plan; plan it again")
     vectors = np.zeros((len(found), rows.shape[1]), dtype=np.float32)
     vectors[found] = rows
     return Aligned(vocabulary, vectors, found, tuple(kinds), Origin(path.name, "aligned rows"))

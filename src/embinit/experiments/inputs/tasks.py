@@ -10,9 +10,10 @@ from typing import Any
 
 from embinit import hub
 from embinit.corpora import generated
+from embinit.corpora.data_sets import data_sets, tasks
 from embinit.corpora.examples import Corpus
 from embinit.corpora.running_text import read_text
-from embinit.corpora.tasks import data_sets, read_corpus, read_hub, tasks
+from embinit.corpora.tasks import read_corpus, read_hub
 from embinit.corpora.user import read_files
 from embinit.corpora.user_files import find_user_files, is_table
 from embinit.errors import EmbinitError, Unavailable, closest
@@ -62,7 +63,7 @@ def ready(task: TaskSettings, where: Places, beside: Path, progress: Progress) -
 
     def usable(entry: dict[str, Any]) -> bool:
         folder = where.work / "prepared" / entry["folder"]
-        if where.read_only:  # nothing is trained on it now, so that the large files need not be read
+        if where.read_only:  # the large files need not be read, because nothing is trained on them now
             return bool(open_prepared(folder))
         return is_intact(folder, entry["data"])
 
@@ -80,7 +81,7 @@ def training_texts(name: str, language: str, where: Places, beside: Path) -> lis
     pair = None
     if kind_of(data) == "translation":
         languages = tasks()[name].languages
-        other = next(one for one in ("en", *languages) if one != language)
+        other = next(code for code in ("en", *languages) if code != language)
         pair = f"{language}-{other}"
     corpus = _corpus(replace(data, pair=pair), _paths(data, where, beside))
     if "train" not in corpus.splits:
@@ -107,7 +108,7 @@ def _paths(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
 
 
 def _files_read(task: TaskSettings, paths: list[Path]) -> list[Path]:
-    """Return the user's files that are read: other files of a folder do not count, because runs may lie there too."""
+    """Return the user's files that are read. Other files in their folder may be outputs, so they do not count."""
     if kind_of(task) in TEXT_TASKS:
         return [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.*")))]
     return find_user_files(paths, task.pair).paths if paths else []
@@ -120,7 +121,7 @@ def _decisive(task: TaskSettings) -> dict[str, Any]:
 def _corpus(task: TaskSettings, paths: list[Path]) -> Corpus:
     corpus = _read(task, paths)
     kind = kind_of(task)
-    # A text is the same for both kinds of language model.
+    # Both kinds of language model read the same text.
     return replace(corpus, task=task_kind(kind)) if corpus.task in TEXT_TASKS and kind in TEXT_TASKS else corpus
 
 

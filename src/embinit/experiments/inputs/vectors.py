@@ -18,7 +18,7 @@ from embinit.experiments.inputs.locations import Places, data_at, vectors_at
 from embinit.experiments.inputs.row_files import is_intact, write_rows
 from embinit.experiments.inputs.tasks import Progress, Ready, file_texts, training_texts
 from embinit.experiments.spec import digest
-from embinit.files import replacing
+from embinit.files import component, replacing
 from embinit.glove.checkpoint import beside as checkpoint_beside
 from embinit.glove.checkpoint import clear
 from embinit.glove.output import write
@@ -27,7 +27,7 @@ from embinit.text.tokenizers import tokenizer
 
 
 @dataclass(frozen=True)
-class Found:
+class AlignedFile:
     """Aligned rows on disk: their fingerprint, dimension and coverage."""
 
     rows: str
@@ -39,7 +39,7 @@ class Found:
 
 def aligned_rows(
     source: SourceSettings, task: Ready, side: str, where: Places, beside: Path, progress: Progress
-) -> Found:
+) -> AlignedFile:
     """Return the source's rows for one side of a task."""
     path = vectors_of(source, where, beside, progress)
 
@@ -58,7 +58,7 @@ def aligned_rows(
     options = [*([] if source.compose else ["not composed"]), *(["continuations"] if source.continuations else [])]
     inputs = [listing(path), task.data, side, *options]
     entry = cached(where, "rows", inputs, usable, make)
-    return Found(entry["rows"], entry["dim"], _file(where, entry["rows"]), entry["covered"])
+    return AlignedFile(entry["rows"], entry["dim"], _file(where, entry["rows"]), entry["covered"])
 
 
 def _file(where: Places, rows: str) -> Path:
@@ -68,10 +68,10 @@ def _file(where: Places, rows: str) -> Path:
 def vectors_of(source: SourceSettings, where: Places, beside: Path, progress: Progress) -> str:
     """Return the file, folder or name that a source's vectors are read from; GloVe vectors are trained first, once."""
     if source.glove is None:
-        found = vectors_at(str(source.path), where, beside)
-        if found is None:
+        place = vectors_at(str(source.path), where, beside)
+        if place is None:
             raise Unavailable(f"{source.name}: there is no {source.path}")
-        return found
+        return place
     settings = source.glove
 
     def make() -> dict[str, Any]:
@@ -100,7 +100,9 @@ def _trained(name: str, settings: GloveSettings, where: Places, beside: Path, pr
     seen = hashlib.sha256()
     for line in lines:
         seen.update(line.encode() + b"\n")
-    file = f"{name}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
+    file = (
+        f"{component(name, 'the name of a source with glove')}-{digest([asdict(settings), seen.hexdigest()])[:8]}.txt"
+    )
     path = where.work / "glove" / file
     if _is_whole(path):
         return file
@@ -119,7 +121,7 @@ def _trained(name: str, settings: GloveSettings, where: Places, beside: Path, pr
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether trained vectors are there and equal their checksum; those of earlier versions have none."""
+    """Return whether trained vectors exist and equal their checksum. Vectors of earlier versions have no checksum."""
     if not path.is_file():
         return False
     stated = _checksum_file(path)

@@ -1,4 +1,4 @@
-"""Take in runs that were made elsewhere: from a folder, from an untrusted archive, or from results files."""
+"""Add runs from elsewhere to the folder of runs: from a folder, an untrusted archive, or results files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embinit.experiments.runs.store import is_done
 from embinit.files import replacing_folder
 from embinit.records import Damaged
 
-#: The files that a run's folder may have, with the largest accepted size; nothing else is taken.
+#: The files of a run's folder that are copied, with the largest accepted size.
 _FILES = {
     re.compile(r"(spec|run)\.json"): 1 << 20,
     re.compile(r"(history|scores|matrices)\.json"): 1 << 25,
@@ -35,16 +35,16 @@ _RATIO, _ALWAYS = 100, 1 << 28
 
 @dataclass
 class Collected:
-    """The runs that were taken in."""
+    """The runs that were added."""
 
     taken: list[str] = field(default_factory=list)
     already: int = 0
-    #: runs that failed there
+    #: the number of failed runs in the source
     failed: int = 0
 
 
 def collect(source: Path, runs: Path) -> Collected:
-    """Take in the finished runs of a folder or archive; an error if a folder's content is not the run of its name."""
+    """Add the finished runs of a folder or archive; raise EmbinitError if the content of a run differs from its name."""
     if source.is_dir():
         return _from_folder(source, runs, source)
     if not source.is_file():
@@ -53,12 +53,12 @@ def collect(source: Path, runs: Path) -> Collected:
         _unpack(source, Path(folder))
         try:
             return _from_folder(Path(folder), runs, source)
-        except EmbinitError as error:  # the message names the archive, not the folder that it was unpacked to
+        except EmbinitError as error:  # the message names the archive instead of its temporary folder
             raise EmbinitError(str(error).replace(f"{folder}{os.sep}", f"{source}: ")) from None
 
 
 def take(results: Iterable[Result], runs: Path) -> Collected:
-    """Take in results; of several results of one run, the one with the most facts about its matrices."""
+    """Add results; of several results of one run, the one with the most facts about its matrices counts."""
     fullest: dict[str, Result] = {}
     for result in results:
         other = fullest.setdefault(result.key, result)
@@ -66,7 +66,7 @@ def take(results: Iterable[Result], runs: Path) -> Collected:
             fullest[result.key] = result
     if not fullest:
         raise EmbinitError(
-            "there are no finished runs in these results; `embinit run` measures anew what trains nothing"
+            "these results have no finished runs; experiments that train nothing are measured again by `embinit run`"
         )
     collected = Collected()
     for key, result in fullest.items():
@@ -84,7 +84,7 @@ def _note_taken(key: str, runs: Path, collected: Collected) -> None:
 
 
 def _from_folder(source: Path, runs: Path, given: Path) -> Collected:
-    """Take in the runs of a folder; `given` is the user's path, for messages."""
+    """Add the runs of a folder; `given` is the user's path, for messages."""
     collected = Collected(failed=sum(1 for _ in source.rglob("*.failed.json")))
     folders = sorted({path.parent for path in _walk(source)})
     if not folders:
@@ -96,7 +96,7 @@ def _from_folder(source: Path, runs: Path, given: Path) -> Collected:
             _check_key(folder, folder.name)
             collected.already += 1
             continue
-        # The copy is read and checked, not the original, so that what was checked is what is kept.
+        # The copy is checked, not the original, so that the checked files are the ones that are kept.
         with replacing_folder(runs / folder.name) as target:
             _copy(folder, target)
             _check_key(target, folder.name, folder)
@@ -119,7 +119,7 @@ def _walk(source: Path) -> Iterable[Path]:
 
 
 def _copy(folder: Path, target: Path) -> None:
-    """Copy the files of a run; the target of a symbolic link is copied, because it was the content that the user sees."""
+    """Copy the files of a run; a symbolic link is replaced by the content of its target."""
     for file in sorted(folder.iterdir()):
         largest = _largest(file.name)
         if largest is None:
@@ -150,24 +150,24 @@ def _copy_bytes(content: IO[bytes], out: IO[bytes], largest: int, what: str) -> 
     while chunk := content.read(1 << 20):
         copied += len(chunk)
         if copied > largest:
-            raise EmbinitError(f"{what} larger than {largest:,} bytes, which no run's file is")
+            raise EmbinitError(f"{what} larger than {largest:,} bytes, the largest accepted size")
         out.write(chunk)
     return copied
 
 
-def _check_key(folder: Path, key: str, shown: Path | None = None) -> None:
-    """Raise if the files in a folder are not those of the run with this key."""
-    shown = shown or folder
+def _check_key(folder: Path, key: str, path: Path | None = None) -> None:
+    """Raise EmbinitError if the files in a folder are not those of the run with this key."""
+    path = path or folder
     try:
         result = read_result(folder)
     except Damaged as error:
-        raise Damaged(str(error).replace(str(folder), str(shown))) from None
+        raise Damaged(str(error).replace(str(folder), str(path))) from None
     if result.key != key:
-        raise EmbinitError(f"{shown} is not the run that its name says: the key of its spec is {result.key}")
+        raise EmbinitError(f"{path} does not match its name: the key of its spec is {result.key}")
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Write the files of runs, and nothing else, below a folder, each under its run's name, whatever the paths are."""
+    """Unpack only the files of runs, each below a folder of its run's key; paths in the archive are ignored."""
     room = max(_ALWAYS, _RATIO * archive.stat().st_size)
     try:
         with tarfile.open(archive, "r:*") as tar:

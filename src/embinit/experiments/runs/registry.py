@@ -26,7 +26,7 @@ class _RegistryFile(TypedDict):
     name: str
     #: the keys of its runs, as its file was when it last ran
     planned: list[str]
-    #: keys that the file planned before, and runs that were made with changed settings for a quick look
+    #: keys that the file planned before, and those of runs with changed settings for a quick look
     superseded: list[str]
 
 
@@ -89,9 +89,9 @@ def unplanned(plans: Mapping[Path, Experiment], runs: Path) -> tuple[list[Path],
     elsewhere = {key for path in entries.keys() - own for key in entries[path]["planned"]}
     specs = [planned.spec for experiment in plans.values() for block in experiment.blocks for planned in block.runs]
     named = {key for spec in specs for key in (spec.key, content_key(spec))} - {""}
-    found = [path for path, spec in stored(runs, left_out=named) if named.isdisjoint(known_keys(spec))]
+    folders = [path for path, spec in stored(runs, left_out=named) if named.isdisjoint(known_keys(spec))]
     gone = once - elsewhere
-    return [path for path in found if path.name in gone], [path for path in found if path.name not in gone]
+    return [path for path in folders if path.name in gone], [path for path in folders if path.name not in gone]
 
 
 def _path(runs: Path, file: Path) -> Path:

@@ -1,28 +1,35 @@
-"""Run folders: the outcome of one run, as plain files that are written once.
+"""Run folders: the result of one run as plain files, which are written once.
 
-RUNS/KEY/ holds `spec.json`; `history.json`, one record an epoch; `scores.json`; `matrices.json`, the statistics of each
-embedding matrix at the start; `output.SPLIT.txt`, one decoded sentence (or label) a line; and `run.json`: machine, versions
-and times. Every file but `run.json` is a function of the spec alone. `weights.safetensors` holds the weights of the best
-epoch, if `--keep-weights` asked for it.
+RUNS/KEY/ holds `spec.json`; `history.json`, one record per epoch; `scores.json`; `matrices.json`, the statistics of each
+embedding matrix before training; `output.SPLIT.txt`, one decoded sentence or label per line; and `run.json`: machine,
+versions and times. Every file except `run.json` depends on the spec alone. With `--keep-weights`, `weights.safetensors`
+holds the weights of the best epoch.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from embinit.errors import EmbinitError
+from embinit.experiments.experiment import Block
 from embinit.experiments.runs import length_buckets
 from embinit.experiments.runs.length_buckets import Lengths
-from embinit.experiments.runs.weights import NAME, KeptWeights
 from embinit.experiments.spec import Spec
 from embinit.experiments.spec_reader import read_spec
 from embinit.files import replacing_folder
 from embinit.records import Damaged, read_json, typed
 
+if TYPE_CHECKING:
+    from embinit.experiments.runs.weights import KeptWeights
+
 _REMEDY = "remove the folder and run it again"
+
+#: The split that every training has: it chooses the epoch that is scored.
+VALID = "valid"
 
 
 class Histogram(TypedDict):
@@ -99,10 +106,10 @@ LENGTHS = dict[str, dict[str, list[tuple[int, int | None, int, float]]]]
 
 @dataclass(frozen=True)
 class Result:
-    """One run's outcome."""
+    """The result of one run."""
 
     spec: Spec
-    #: one record an epoch: "train loss", "valid loss", "bleu" or "accuracy" (validation), "σ, source" ...
+    #: one record per epoch: "train loss", "valid loss", "bleu" or "accuracy" (validation), "σ, source" ...
     history: list[dict[str, float | None]]
     #: the epoch, counted from 1, whose weights were scored; 0 if no epoch had finite losses
     best_epoch: int
@@ -118,7 +125,7 @@ class Result:
     run: RunInfo
     #: BLEU over the model's own tokens, or accuracy, by the length of the input; runs of earlier versions have none
     lengths: Lengths = field(default_factory=dict)
-    #: only of a run that was just trained, and if they are to be kept; nothing reads them back into a result
+    #: the best weights, if they should be kept; None in a result that was read from its folder
     weights: KeptWeights | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -151,12 +158,14 @@ class Result:
             for split, lines in self.outputs.items():
                 (folder / f"output.{split}.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
             if self.weights is not None:
+                from embinit.experiments.runs.weights import NAME
+
                 (folder / NAME).write_bytes(self.weights.as_bytes())
         return path
 
 
 def read_result(path: Path) -> Result:
-    """Return the outcome in a run's folder; Damaged if a file is missing or not what embinit writes."""
+    """Return the result in a run's folder; raise Damaged if a file is missing or has other content than embinit writes."""
 
     def content(name: str, kind: Any) -> Any:
         if not (path / name).is_file():
@@ -214,3 +223,15 @@ def _lines(file: Path) -> list[str]:
         raise Damaged(f"{file} is damaged: it is not UTF-8; {_REMEDY}") from None
     except OSError as error:
         raise EmbinitError(f"cannot read {file}: {error.strerror or error}") from None
+
+
+def with_scored_split(block: Block, results: Mapping[str, Result]) -> Block:
+    """Return the block, judged on the validation rows if its runs have scores there and none on its own split.
+
+    A user's data set may have only training and validation rows. The experiment file does not tell, and the data may be
+    elsewhere when a report is written, so the scores of the finished runs decide.
+    """
+    scores = [results[run.spec.key].scores for run in block.runs if run.spec.key in results]
+    if any(block.score in splits.get(block.split, {}) for splits in scores):
+        return block
+    return replace(block, split=VALID) if any(block.score in splits.get(VALID, {}) for splits in scores) else block

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from embinit.corpora.tasks import tasks, text_sets
+from embinit.corpora.data_sets import tasks, text_sets
 from embinit.experiments.experiment import Experiment
 from embinit.experiments.runs.result import Result, read_result
 from embinit.experiments.spec import Spec
@@ -27,7 +27,7 @@ def results_of(experiment: Experiment, runs: Path) -> Results:
     """Return the finished runs of an experiment; damaged ones are left out and named in `damaged`.
 
     If the experiment was read without its data, its specs have no fingerprints. A run is then found by everything else that
-    its spec contains. Of several runs that differ in their data or rows alone, the one that was finished last counts. A run
+    its spec contains. Of several runs that differ only in their data or rows, the one that was finished last counts. A run
     on the user's own files is also found if it has another name for the same data (see `content_key`).
     """
     planned = {planned.spec.key: planned.spec for block in experiment.blocks for planned in block.runs}
@@ -108,8 +108,8 @@ def blank_keys(spec: Spec) -> list[str]:
 def content_key(spec: Spec) -> str:
     """Return the key of a run on the user's own files without the name of its task, which the file's author chose.
 
-    The fingerprint of the data identifies the task. Before, the path of the data was its name; such runs are found too. The
-    text is empty for a known data set and for a spec without the fingerprint.
+    The fingerprint of the data identifies the task. Earlier versions named the task by the path of its data, and such runs
+    are found too. The text is empty for a known data set and for a spec without the fingerprint.
     """
     if not spec.task.data or spec.task.name in (*tasks(), *text_sets()) or spec.task.name.startswith("captions"):
         return ""

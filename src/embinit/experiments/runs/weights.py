@@ -1,12 +1,15 @@
-"""`weights.safetensors` of a run's folder: the weights of the best epoch, with what is needed to use them elsewhere."""
+"""`weights.safetensors` of a run's folder: the weights of the best epoch, and everything needed to use them elsewhere."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
+
+import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.records import Damaged, typed
@@ -17,7 +20,7 @@ _VERSION = "1"
 
 
 class WeightFacts(TypedDict):
-    """What the weights belong to."""
+    """Facts about kept weights: their model, their tokens and their run."""
 
     #: the fields of Architecture
     architecture: dict[str, Any]
@@ -32,7 +35,7 @@ class WeightFacts(TypedDict):
 
 @dataclass(frozen=True)
 class KeptWeights:
-    """One member's weights by their names in this package, and what they belong to."""
+    """One member's weights by their names in this package, with the facts about them."""
 
     tensors: Mapping[str, Matrix]
     facts: WeightFacts
@@ -42,7 +45,17 @@ class KeptWeights:
         from safetensors.numpy import save
 
         facts = json.dumps(self.facts, ensure_ascii=False)
-        return save(dict(self.tensors), metadata={"version": _VERSION, "facts": facts})
+        metadata = {"version": _VERSION, "facts": facts, "checksum": _checksum(self.tensors, facts)}
+        return save(dict(self.tensors), metadata=metadata)
+
+
+def _checksum(tensors: Mapping[str, Matrix], facts: str) -> str:
+    digest = hashlib.sha256(facts.encode())
+    for name in sorted(tensors):
+        values = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
 
 
 def read_weights(run: Path) -> KeptWeights:
@@ -53,14 +66,12 @@ def read_weights(run: Path) -> KeptWeights:
     EmbinitError
         If the folder is no run or has no weights.
     Damaged
-        If the file is not what embinit writes.
+        If the file has other content than embinit writes.
     """
     path = run / NAME
     if not path.is_file():
         if not (run / "run.json").is_file():
-            raise EmbinitError(
-                f"{run} is no folder of a finished run; runs lie in the folder runs/, each under its key"
-            )
+            raise EmbinitError(f"{run} is no folder of a finished run; give runs/KEY")
         raise EmbinitError(
             f"{run} has no weights; remove the folder and train it again with embinit run --keep-weights"
         )
@@ -69,16 +80,17 @@ def read_weights(run: Path) -> KeptWeights:
     try:
         with safe_open(path, "numpy") as file:
             about = file.metadata() or {}
-            if about.get("version") != _VERSION:
-                raise Damaged(
-                    f"{path} has version {about.get('version')!r}, and this embinit reads version {_VERSION}; "
-                    "use the embinit that trained it"
-                )
-            facts: WeightFacts = typed(json.loads(about["facts"]), WeightFacts)
-            return KeptWeights({name: file.get_tensor(name) for name in file.keys()}, facts)  # noqa: SIM118
+            if about.get("version") == _VERSION:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                # Weights of earlier versions have no checksum.
+                if about.get("checksum") not in (None, _checksum(tensors, about["facts"])):
+                    raise ValueError("its checksum is another one")
+                return KeptWeights(tensors, typed(json.loads(about["facts"]), WeightFacts))
     except OSError as error:
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except Damaged:
-        raise
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:  # Damaged is a ValueError
         raise Damaged(f"{path} is damaged: {error}; remove the run and train it again") from None
+    raise Damaged(
+        f"{path} has version {about.get('version')!r}, and this embinit reads version {_VERSION}; use the embinit that "
+        "trained it"
+    )

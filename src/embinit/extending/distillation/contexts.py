@@ -1,4 +1,4 @@
-"""Sentences that hold new tokens: cut from text, or made from words of the old vocabulary where there is no text."""
+"""Sentences that hold new tokens: cut from text, or made from words of the old vocabulary if there is no text."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ def gather(
     EmbinitError
         If the text holds no new token, or no context can be made.
     """
-    found: list[str] = []
+    from_text: list[str] = []
     counts = dict.fromkeys(words, 0)
     if text is not None:
-        found = _cut_from(new, text, counts, per_token, rng)
-        if not found:
+        from_text = _cut_from(new, text, counts, per_token, rng)
+        if not from_text:
             raise EmbinitError(
                 "the text holds none of the new tokens, so nothing can be fitted on it; give text in which they occur, or "
                 "no text"
@@ -119,10 +119,10 @@ def gather(
     made = make_contexts(old, lacking, rng) if can_make(old) or text is None else []
     paired = [
         context
-        for context in pair(old, new, [*found, *made])
+        for context in pair(old, new, [*from_text, *made])
         if max(len(context.new_ids), len(context.old_ids)) <= longest and context.pairs
     ]
-    return Contexts(tuple(paired), len(found), len(made), in_text)
+    return Contexts(tuple(paired), len(from_text), len(made), in_text)
 
 
 def _cut_from(
@@ -155,16 +155,16 @@ def make_contexts(old: Any, words: Sequence[str], rng: np.random.Generator) -> l
     weights = 1 / (np.arange(len(known)) + _RANK)
     drawn = iter(rng.choice(len(known), (_MOST + 1) * len(words), p=weights / weights.sum()).tolist())
     english = set(_ENGLISH) <= set(known)
-    made = []
+    contexts = []
     for turn, word in enumerate(words):
         if english and turn % 2 == 0:
             template = _TEMPLATES[int(rng.integers(len(_TEMPLATES)))]
-            made.append(template.format(w=word, **{name: known[next(drawn)] for name in "xyz"}))
+            contexts.append(template.format(w=word, **{name: known[next(drawn)] for name in "xyz"}))
             continue
         sentence = [known[next(drawn)] for _ in range(int(rng.integers(_FEWEST, _MOST)))]
         sentence.insert(int(rng.integers(len(sentence) + 1)), word)
-        made.append(" ".join(sentence) + ".")
-    return made
+        contexts.append(" ".join(sentence) + ".")
+    return contexts
 
 
 def _is_word(text: str) -> bool:

@@ -24,16 +24,16 @@ class Distillation:
     Parameters
     ----------
     match
-        What the model is to make alike: `states`, or the `mean`, `cls` or `last` pooled vector. None: what users of the
+        The outputs that must stay alike: `states`, or the `mean`, `cls` or `last` pooled vector. None: what users of the
         model's folder take, and states without a folder.
     contexts
         The number of sentences for each new token.
     epochs
         The passes over the sentences.
     progress
-        Is told how far the work is.
+        Called with the progress.
     checkpoint
-        A file that a stopped fit goes on from.
+        The file from which a stopped fit continues.
     """
 
     match: Match | None = None
@@ -102,24 +102,26 @@ def distill(
     """
     words = dict(zip(extended.ids, extended.words, strict=True))
     per_token = max(1, min(settings.contexts, _SENTENCES // len(words)))
-    found = gather(
+    contexts = gather(
         old, extended.tokenizer, words, text=lines, per_token=per_token, rng=stream(seed, "contexts of new tokens"),
         longest=_longest(model),
     )  # fmt: skip
     match = settings.match or "states"
     fitted = fit(
-        model, extended.ids, found, match=match, old_rows=old_rows, same_ids=extended.kept is None,
+        model, extended.ids, contexts, match=match, old_rows=old_rows, same_ids=extended.kept is None,
         epochs=settings.epochs, seed=seed, progress=settings.progress, checkpoint=settings.checkpoint,
     )  # fmt: skip
     details: dict[str, Any] = {
-        "fitted on": f"{plural(found.from_text, 'sentence')} of the text (with {found.in_text:,} of {len(words):,} new "
-        f"tokens) and {found.made:,} made of the vocabulary",
+        "fitted on": f"{plural(contexts.from_text, 'sentence')} of the text (with {contexts.in_text:,} of {len(words):,} "
+        f"new tokens) and {contexts.made:,} made of the vocabulary",
         "matched": _NAMES[match],
         "difference": " → ".join(f"{loss:.3g}" for loss in fitted.losses) + " (mean of each pass)",
     }
+    if fitted.damaged:
+        details["checkpoint"] = "of a stopped run, damaged: the fit began again"
     return Distilled(fitted.rows, details)
 
 
 def _longest(model: Any) -> int:
-    """Return the most tokens of a context: few, and no more than the model has positions for."""
+    """Return the largest number of tokens of a context: small, and within the model's positions."""
     return min(96, int(getattr(model.config, "max_position_embeddings", None) or 96) - 2)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from embinit.errors import EmbinitError
 from embinit.extending.distillation.contexts import Contexts, PairedSentence
 from embinit.extending.distillation.objective import Match, Objective, trunk_of
 from embinit.files import replacing
+from embinit.records import Damaged, parsed, typed
 from embinit.seeds import stream
 from embinit.types import Matrix, as_matrix
 
-#: Tells what is done, how much of it, and how much there is.
+#: Called with a description of the work, the amount done, and the whole amount.
 Progress = Callable[[str, int, int | None], None]
 
 _BATCH = 16
@@ -42,6 +43,8 @@ class Fitted:
     losses: tuple[float, ...]
     #: batches that an earlier, stopped run had done
     resumed: int
+    #: the checkpoint of a stopped run was damaged, so the fit began again
+    damaged: bool = False
 
 
 def fit(
@@ -68,7 +71,7 @@ def fit(
     contexts
         The sentences.
     match
-        What the model is to make alike.
+        The outputs that must stay alike.
     old_rows
         The embedding's weight of the original model.
     same_ids
@@ -78,9 +81,9 @@ def fit(
     seed
         The seed of the order of the contexts.
     progress
-        Is told how many batches are done.
+        Called with the number of finished batches.
     checkpoint
-        A file that a stopped fit goes on from. It is removed at the end.
+        The file from which a stopped fit continues. It is removed at the end.
 
     Returns
     -------
@@ -97,7 +100,11 @@ def fit(
     rows = start.clone().requires_grad_(True)
     optimizer = torch.optim.Adam([rows], lr=rate)
     identity = _identity(contexts.contexts, start.cpu().numpy(), match, epochs, seed)
-    done, losses = _load(checkpoint, identity, rows, optimizer)
+    damaged = False
+    try:
+        done, losses = _load(checkpoint, identity, rows, optimizer)
+    except Damaged:
+        done, losses, damaged = 0, [], True
     resumed, total = done, epochs * len(batches)
     tell = progress or _silent
     with frozen(model):
@@ -127,7 +134,7 @@ def fit(
         with suppress(OSError):
             checkpoint.unlink(missing_ok=True)
     means = tuple(float(np.mean(losses[i : i + len(batches)])) for i in range(0, total, len(batches)))
-    return Fitted(as_matrix(rows.detach().cpu().numpy()), means, resumed)
+    return Fitted(as_matrix(rows.detach().cpu().numpy()), means, resumed, damaged)
 
 
 @contextmanager
@@ -179,6 +186,12 @@ def _silent(what: str, done: int, total: int | None) -> None:
 # ---------------------------------------------------------------- stopped fits
 
 
+class _FitHead(TypedDict):
+    identity: str
+    done: int
+    losses: list[float]
+
+
 def _identity(contexts: Sequence[PairedSentence], start: Matrix, match: Match, epochs: int, seed: int) -> str:
     facts = [[list(context.new_ids) for context in contexts], match, epochs, seed, _BATCH, _RATE]
     return hashlib.sha256(json.dumps(facts).encode() + start.tobytes()).hexdigest()
@@ -193,20 +206,33 @@ def _save(path: Path, identity: str, rows: Any, optimizer: Any, done: int, losse
 
 
 def _load(path: Path | None, identity: str, rows: Any, optimizer: Any) -> tuple[int, list[float]]:
-    """Put a stopped fit's values in place, and return its batches and losses; a checkpoint of another fit is left out."""
+    """Put a stopped fit's values in place, and return its batches and losses; a checkpoint of another fit is left out.
+
+    The archive has a checksum of each array.
+    """
     import torch
 
     if path is None or not path.is_file():
         return 0, []
     try:
+        if path.open("rb").read(2) not in (b"", b"PK"):
+            raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or write to another folder")
         with np.load(path, allow_pickle=False) as stored:
-            head = json.loads(str(stored["head"]))
+            head: _FitHead = typed(parsed(str(stored["head"]).encode()), _FitHead)
             if head["identity"] != identity:
                 return 0, []
-            values = [torch.from_numpy(stored[name]).to(rows.device) for name in _FIELDS]
-            done, losses = int(head["done"]), [float(loss) for loss in head["losses"]]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
-        raise EmbinitError(f"the checkpoint {path} is damaged; remove it to begin anew") from None
+            values = [torch.from_numpy(stored[name]).to(rows) for name in _FIELDS]
+    except OSError as error:
+        if isinstance(error, EmbinitError):
+            raise
+        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
+    except EmbinitError:
+        raise
+    except (ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
+    done, losses = head["done"], head["losses"]
+    if done != len(losses) or any(value.shape != rows.shape for value in values):
+        raise Damaged(f"{path} is damaged: its arrays have other shapes")
     with torch.no_grad():
         rows.copy_(values[0])
     # The same tensors that Adam makes at its first step.

@@ -1,16 +1,16 @@
-"""Attention in Triton over short sentences of many members, a whole one of one head at a time; `tiles` has long ones."""
-# As in kernels.py: pointers end in _ptr, constants are capitals.
+"""Attention in Triton for short sentences: a program takes a whole sentence of one head. `attention_tiles` has long ones."""
+# As in elementwise.py: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
 import triton
 import triton.language as tl
 
-from embinit.models.kernels.elementwise import hashed_column, hashed_row, is_kept
+from embinit.models.kernels.elementwise import dropping, hashed_column, hashed_row, is_kept
 
 
 @triton.jit
 def bend(curve_ptr, curve_stride, member, head, distance, CURVE: tl.constexpr):
-    """Return where what a head adds to scores stands for each distance; CURVE is the longest, to both sides."""
+    """Return the places of a head's distance bias in memory; CURVE is the longest distance in both directions."""
     return curve_ptr + member * curve_stride + head * (2 * CURVE + 1) + distance + CURVE
 
 
@@ -19,7 +19,7 @@ def _shares(
     scores, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, threshold, i,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr,
 ):  # fmt: skip
-    """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and what is kept of it."""
+    """Return the softmax of a sentence's scores, (BLOCK, BLOCK), and its dropout factors."""
     distance = i[None, :] - i[:, None]
     if CURVE:
         scores += tl.load(bend(curve_ptr, curve_stride, member, head, distance, CURVE))
@@ -33,14 +33,15 @@ def _shares(
     shares = scores / tl.where(total == 0, 1.0, total)[:, None]
     kept = allowed
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), (local + i) * heads + head)
+        own, _, _ = dropping(own_ptr, member)
+        row = hashed_row(own, (local + i) * heads + head)
         kept = is_kept(row[:, None], hashed_column(i)[None, :], threshold)
     return shares, kept
 
 
 @triton.jit
 def places(first, length, STRIDE: tl.constexpr, head, i, start, HEAD: tl.constexpr, PART: tl.constexpr):
-    """Return where numbers `start` to `start` + PART of a head stand for each token of a sentence, and which are there."""
+    """Return the places of columns `start` to `start` + PART of a head for each token of a sentence, and which exist."""
     column = start + tl.arange(0, PART)
     at = (first + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
     return at, (i < length)[:, None] & (column < HEAD)[None, :]
@@ -51,7 +52,7 @@ def part(
     ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """Return some numbers of a sentence's queries, keys or values, (BLOCK, PART), and where they stand."""
+    """Return some columns of a sentence's queries, keys or values, (BLOCK, PART), and their places in memory."""
     at, there = places(first, length, STRIDE, head, i, start, HEAD, PART)
     values = tl.load(ptr + at, mask=there, other=0.0).to(tl.float32)
     if BIAS:
@@ -92,7 +93,7 @@ def give_grad(
     grad_ptr, bias_grad_ptr, at, there, values, member, STRIDE: tl.constexpr, head, start,
     BIAS: tl.constexpr, HEAD: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """Store the gradient of queries, keys or values, and add its sum over tokens to that of their bias."""
+    """Store the gradient of queries, keys or values, and add its sum over tokens to the gradient of their bias."""
     tl.store(grad_ptr + at, values, mask=there)
     if BIAS:
         column = start + tl.arange(0, PART)
@@ -137,7 +138,7 @@ def _backward_in_parts(
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """As _backward, where long sentences of wide heads do not fit the card's shared memory: read twice, part by part."""
+    """Do what _backward does if a sentence does not fit into shared memory: read it twice, part by part."""
     i = tl.arange(0, BLOCK)
     scores = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
     shares_grad = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
@@ -170,7 +171,7 @@ def _score_grads(
     curve_stride, scale, threshold, keep, i,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr,
 ):  # fmt: skip
-    """Return the shares as values were given by them, and the gradient of the scores before their scale."""
+    """Return the attention weights after dropout, and the gradient of the scores before their scale."""
     shares, kept = _shares(
         scores, queries, keys, first - member * room, head, heads, own_ptr, member, curve_ptr, curve_stride,
         threshold, i, CAUSAL, DROP, CURVE,
@@ -191,7 +192,7 @@ def _score_grads(
 
 @triton.jit
 def clear(out_ptr, end, room, STRIDE: tl.constexpr, head, i, column, HEAD: tl.constexpr, BLOCK: tl.constexpr):
-    """Write zeros behind a member's last token: what stands there enters sums over places."""
+    """Write zeros after a member's last token, because sums run over all places."""
     for start in range(end, room, BLOCK):
         at = (start + i).to(tl.int64)[:, None] * STRIDE + head * HEAD + column[None, :]
         zeros = tl.zeros([BLOCK, column.shape[0]], dtype=tl.float32)
@@ -203,7 +204,7 @@ def clear_grads(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_end, k_end, room, others_room, Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr,
     head, HEAD: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write zeros behind a member's last query, key and value."""
+    """Write zeros after a member's last query, key and value."""
     i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     clear(q_grad_ptr, q_end, room, Q_STRIDE, head, i, column, HEAD, BLOCK)
     clear(k_grad_ptr, k_end, others_room, K_STRIDE, head, i, column, HEAD, BLOCK)
@@ -239,7 +240,7 @@ def sort_work(
 
 @triton.jit
 def listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch):
-    """Return sentence, head, member, where its queries and keys begin and how many they are, of a piece of listed work."""
+    """Return the sentence, head and member of one listed item, and the first places and counts of its queries and keys."""
     sentence = tl.load(list_ptr + work // heads)
     first, other = tl.load(q_first_ptr + sentence), tl.load(k_first_ptr + sentence)
     queries, keys = tl.load(q_length_ptr + sentence), tl.load(k_length_ptr + sentence)
@@ -249,18 +250,18 @@ def listed(work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr,
 @triton.jit
 def attend_forward(
     out_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr,
-    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold,
-    keep,
+    k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The listed sentences, of at most BLOCK tokens, head by head; programs take turns."""
+    """Compute attention for the listed sentences of at most BLOCK tokens; programs take the heads in turn."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
             clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, BLOCK)
@@ -276,17 +277,18 @@ def attend_forward(
 def attend_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr, q_length_ptr, k_first_ptr,
-    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale, threshold, keep,
+    k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads, scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, PART: tl.constexpr, BLOCK: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """As attend_forward."""
+    """Compute the gradients of attend_forward."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             clear_grads(
                 q_grad_ptr, k_grad_ptr, v_grad_ptr, first + queries, other + keys, (member + 1) * room,

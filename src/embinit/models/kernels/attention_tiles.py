@@ -1,12 +1,12 @@
-"""Attention in Triton over long sentences: a tile of queries by a tile of keys at a time (FlashAttention's way)."""
-# As in kernels.py: pointers end in _ptr, constants are capitals.
+"""Attention in Triton for long sentences, a tile of queries and a tile of keys at a time, as in FlashAttention."""
+# As in elementwise.py: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
 import triton
 import triton.language as tl
 
 from embinit.models.kernels.attention import bend, clear, clear_grads, give_grad, listed, part, places
-from embinit.models.kernels.elementwise import hashed_column, hashed_row, is_kept
+from embinit.models.kernels.elementwise import dropping, hashed_column, hashed_row, is_kept
 
 
 @triton.jit
@@ -14,7 +14,7 @@ def _values(
     ptr, bias_ptr, first, length, STRIDE: tl.constexpr, member, head, i,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Return what tokens i have for a head, (TILE, WIDTH); a loop must not carry the places, whose shapes differ."""
+    """Return one head's values of tokens i, (TILE, WIDTH). Loops cannot carry the places, because their shapes differ."""
     values, _, _ = part(ptr, bias_ptr, first, length, STRIDE, member, head, i, 0, BIAS, HEAD, WIDTH)
     return values
 
@@ -24,7 +24,7 @@ def _scores(
     q, k, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, scale, threshold,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Return the scores of queries i with keys j, which of them count, and which shares are kept."""
+    """Return the scores of queries i with keys j, the allowed pairs, and the dropout factors."""
     scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * scale
     distance = j[None, :] - i[:, None]
     allowed = (j < keys)[None, :] & (i < queries)[:, None]
@@ -34,7 +34,8 @@ def _scores(
         scores += tl.load(bend(curve_ptr, curve_stride, member, head, distance, CURVE), mask=allowed, other=0.0)
     kept = allowed
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), (local + i) * heads + head)
+        own, _, _ = dropping(own_ptr, member)
+        row = hashed_row(own, (local + i) * heads + head)
         kept = is_kept(row[:, None], hashed_column(j)[None, :], threshold)
     return tl.where(allowed, scores, -1e38), allowed, kept
 
@@ -43,17 +44,21 @@ def _scores(
 def tiles_forward(
     out_ptr, total_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr,
     q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads,
-    scale, threshold, keep,
+    scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The listed sentences head by head; programs take turns. `total_ptr` gets the log of each query's sum over keys."""
+    """Compute attention for the listed sentences; programs take the heads in turn.
+
+    `total_ptr` gets the log of each query's sum over keys.
+    """
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         if sentence % batch == batch - 1:
             i, column = tl.arange(0, TILE), tl.arange(0, WIDTH)
             clear(out_ptr, first + queries, (member + 1) * room, DIM, head, i, column, HEAD, TILE)
@@ -92,7 +97,7 @@ def _tile_grads(
     threshold, keep,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Return a tile's shares as values were given by them, the gradient of its scores, and which of them count."""
+    """Return a tile's attention weights after dropout, the gradient of its scores, and the allowed pairs."""
     scores, allowed, kept = _scores(
         q, k, i, j, queries, keys, local, head, heads, own_ptr, member, curve_ptr, curve_stride, scale, threshold,
         CAUSAL, DROP, CURVE, PRECISION,
@@ -102,7 +107,7 @@ def _tile_grads(
     if DROP:
         given = tl.where(kept, shares * keep, 0.0)
         shares_grad = tl.where(kept, shares_grad * keep, 0.0)
-    # The sum over keys of shares times their gradients is that over columns of what they made times its gradient.
+    # The sum over keys of weights × their gradients equals the sum over columns of outputs × their gradients.
     inner = tl.sum(out * grad, axis=1)
     return given, shares * (shares_grad - inner[:, None]), allowed
 
@@ -112,17 +117,18 @@ def tiles_backward(
     q_grad_ptr, k_grad_ptr, v_grad_ptr, q_bias_grad_ptr, k_bias_grad_ptr, v_bias_grad_ptr, curve_grad_ptr, grad_ptr,
     out_ptr, total_ptr, q_ptr, k_ptr, v_ptr, own_ptr, curve_ptr, curve_stride, list_ptr, count_ptr, q_first_ptr,
     q_length_ptr, k_first_ptr, k_length_ptr, q_bias_ptr, k_bias_ptr, v_bias_ptr, room, others_room, batch, heads,
-    scale, threshold, keep,
+    scale,
     Q_STRIDE: tl.constexpr, K_STRIDE: tl.constexpr, DIM: tl.constexpr,
     BIAS: tl.constexpr, HEAD: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr,
     CAUSAL: tl.constexpr, DROP: tl.constexpr, CURVE: tl.constexpr, LEARNED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """As tiles_forward: first the queries' gradients, then the keys' and values', each of which nobody else writes to."""
+    """Compute the gradients of tiles_forward: first of queries, then of keys and values. Each place has one writer."""
     count = tl.load(count_ptr) * heads
     for work in range(tl.program_id(0), count, tl.num_programs(0)):
         sentence, head, member, first, other, queries, keys = listed(
             work, list_ptr, q_first_ptr, q_length_ptr, k_first_ptr, k_length_ptr, heads, batch
         )
+        _, threshold, keep = dropping(own_ptr, member)
         local = first - member * room
         if sentence % batch == batch - 1:
             clear_grads(

@@ -1,9 +1,9 @@
-"""CUDA kernels in Triton, for shapes that no library's kernels are made for: many short sentences of many members.
+"""CUDA kernels in Triton for many short sentences of many members, a shape that no library's kernels are made for.
 
-Each reads its inputs once and writes its outputs once, in float32 registers whatever the tensors hold. What is dropped is
-hashed anew in the backward pass, as `embinit.models.dropout` defines it. `embinit.models.kernels.operations` calls them.
+Each kernel reads its inputs once and writes its outputs once. It computes in float32, whatever the tensors hold. The
+backward pass computes dropout masks again, as `embinit.models.dropout` defines them. `operations` calls the kernels.
 """
-# Triton reads annotations and argument names, so both follow its customs here: pointers end in _ptr, constants are capitals.
+# Triton reads annotations and argument names, so both follow its customs: pointers end in _ptr, constants are capitals.
 # mypy: ignore-errors
 
 import triton
@@ -34,12 +34,19 @@ def is_kept(row_hash, column_hash, threshold):
     return number >= threshold
 
 
+@triton.jit
+def dropping(own_ptr, member):
+    """Return what a member drops at a place: its number, the hash below which it drops, and the factor of the rest."""
+    at = own_ptr + 3 * member
+    return tl.load(at), tl.load(at + 1), tl.load(at + 2).to(tl.float32, bitcast=True)
+
+
 # ---------------------------------------------------------------- embedding
 
 
 @triton.jit
 def embed_forward(
-    out_ptr, table_ptr, ids_ptr, positions_ptr, added_ptr, own_ptr, room, rows, scale, threshold, keep,
+    out_ptr, table_ptr, ids_ptr, positions_ptr, added_ptr, own_ptr, room, rows, scale,
     D: tl.constexpr, BLOCK: tl.constexpr, ADDED: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0)
@@ -51,14 +58,15 @@ def embed_forward(
     if ADDED:
         value += tl.load(added_ptr + tl.load(positions_ptr + place) * D + column, mask=there, other=0.0)
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        own, threshold, keep = dropping(own_ptr, member)
+        row = hashed_row(own, place - member * room)
         value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     tl.store(out_ptr + place.to(tl.int64) * D + column, value, mask=there)
 
 
 @triton.jit
 def embed_backward(
-    table_grad_ptr, grad_ptr, ids_ptr, real_ptr, own_ptr, room, rows, scale, threshold, keep,
+    table_grad_ptr, grad_ptr, ids_ptr, real_ptr, own_ptr, room, rows, scale,
     D: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0)
@@ -69,7 +77,8 @@ def embed_backward(
     there = column < D
     value = tl.load(grad_ptr + place.to(tl.int64) * D + column, mask=there, other=0.0).to(tl.float32) * scale
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        own, threshold, keep = dropping(own_ptr, member)
+        row = hashed_row(own, place - member * room)
         value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     token = tl.load(ids_ptr + place) + member.to(tl.int64) * rows
     tl.atomic_add(table_grad_ptr + token * D + column, value, mask=there)
@@ -81,10 +90,10 @@ def embed_backward(
 @triton.jit
 def norm_forward(
     out_ptr, mean_ptr, rstd_ptr, values_ptr, change_ptr, change_bias_ptr, weight_ptr, bias_ptr, own_ptr, room,
-    threshold, keep, epsilon, D: tl.constexpr, BLOCK: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
+    epsilon, D: tl.constexpr, BLOCK: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
     RMS: tl.constexpr,
 ):  # fmt: skip
-    """RMS divides by the root mean square; otherwise the mean is taken away first."""
+    """Normalize rows. RMS divides by the root mean square; otherwise the mean is subtracted first."""
     place = tl.program_id(0)
     member = place // room
     column = tl.arange(0, BLOCK)
@@ -95,7 +104,8 @@ def norm_forward(
         change = tl.load(change_ptr + at, mask=there, other=0.0).to(tl.float32)
         change += tl.load(change_bias_ptr + member * D + column, mask=there, other=0.0)
         if DROP:
-            row = hashed_row(tl.load(own_ptr + member), place - member * room)
+            own, threshold, keep = dropping(own_ptr, member)
+            row = hashed_row(own, place - member * room)
             change = tl.where(is_kept(row, hashed_column(column), threshold), change * keep, 0.0)
         value += change
     mean = tl.sum(value, axis=0) / D
@@ -113,7 +123,7 @@ def norm_forward(
 @triton.jit
 def norm_backward(
     values_grad_ptr, change_grad_ptr, weight_grad_ptr, bias_grad_ptr, change_bias_grad_ptr, grad_ptr, values_ptr,
-    change_ptr, change_bias_ptr, weight_ptr, mean_ptr, rstd_ptr, own_ptr, room, threshold, keep,
+    change_ptr, change_bias_ptr, weight_ptr, mean_ptr, rstd_ptr, own_ptr, room,
     D: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, CHANGE: tl.constexpr, DROP: tl.constexpr,
     RMS: tl.constexpr,
 ):  # fmt: skip
@@ -128,7 +138,7 @@ def norm_backward(
     if CHANGE:
         change_bias = tl.load(change_bias_ptr + member * D + column, mask=there, other=0.0)
     if DROP:
-        own = tl.load(own_ptr + member)
+        own, threshold, keep = dropping(own_ptr, member)
         column_hash = hashed_column(column)
     for i in range(ROWS):
         local = block * ROWS + i
@@ -170,7 +180,7 @@ def norm_backward(
 
 @triton.jit
 def relu_forward(
-    out_ptr, values_ptr, bias_ptr, own_ptr, room, threshold, keep,
+    out_ptr, values_ptr, bias_ptr, own_ptr, room,
     D: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0)
@@ -180,28 +190,30 @@ def relu_forward(
     at = place.to(tl.int64) * D + column
     value = tl.load(values_ptr + at, mask=there, other=0.0).to(tl.float32)
     value += tl.load(bias_ptr + member * D + column, mask=there, other=0.0)
-    # Not `maximum`: NaN has to stay NaN.
+    # `maximum` would turn NaN into a number.
     value = tl.where(value < 0, 0.0, value)
     if DROP:
-        row = hashed_row(tl.load(own_ptr + member), place - member * room)
+        own, threshold, keep = dropping(own_ptr, member)
+        row = hashed_row(own, place - member * room)
         value = tl.where(is_kept(row, hashed_column(column), threshold), value * keep, 0.0)
     tl.store(out_ptr + at, value, mask=there)
 
 
 @triton.jit
 def relu_backward(
-    values_grad_ptr, bias_grad_ptr, grad_ptr, out_ptr, room, keep,
+    values_grad_ptr, bias_grad_ptr, grad_ptr, out_ptr, own_ptr, room,
     D: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(0)
     block = tl.program_id(1)
     column = tl.arange(0, BLOCK)
     bias_sum = tl.zeros([BLOCK], dtype=tl.float32)
+    _, _, keep = dropping(own_ptr, member)
     for i in range(ROWS):
         local = block * ROWS + i
         inside = column < tl.where(local < room, D, 0)
         at = (member * room + local).to(tl.int64) * D + column
-        # What came out as zero was negative or dropped: nothing flows back through either.
+        # An output of zero was negative or dropped. Neither has a gradient.
         out = tl.load(out_ptr + at, mask=inside, other=0.0)
         grad = tl.load(grad_ptr + at, mask=inside, other=0.0).to(tl.float32)
         grad = tl.where(out == 0, 0.0, grad * keep)
@@ -218,9 +230,9 @@ def turn(
     out_ptr, bias_grad_ptr, values_ptr, bias_ptr, cos_ptr, sin_ptr, positions_ptr, room,
     D: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, BACK: tl.constexpr,
 ):  # fmt: skip
-    """Queries, keys and values beside each other: add their bias and turn pairs of the first two by their position.
+    """Add the bias to concatenated queries, keys and values, and rotate queries and keys by their position.
 
-    BACK turns gradients the other way, and adds up the bias's.
+    BACK rotates gradients the other way, and sums the gradient of the bias.
     """
     member = tl.program_id(0)
     block = tl.program_id(1)
@@ -258,7 +270,7 @@ def turn(
 
 @triton.jit
 def entropy_forward(
-    loss_ptr, total_ptr, logits_ptr, bias_ptr, asked_ptr, there_ptr, room, stride, smoothing,
+    loss_ptr, total_ptr, logits_ptr, bias_ptr, asked_ptr, there_ptr, smoothing_ptr, room, stride,
     V: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0)
@@ -268,6 +280,7 @@ def entropy_forward(
         return
     base = logits_ptr + place.to(tl.int64) * stride
     bias = bias_ptr + (place // room) * V
+    smoothing = tl.load(smoothing_ptr + place // room)
     most, total, plain = -1e38, 0.0, 0.0
     for start in range(0, V, BLOCK):
         column = start + tl.arange(0, BLOCK)
@@ -287,20 +300,21 @@ def entropy_forward(
 
 @triton.jit
 def entropy_backward(
-    logits_ptr, bias_ptr, total_ptr, asked_ptr, there_ptr, grad_ptr, room, stride, smoothing,
+    logits_ptr, bias_ptr, total_ptr, asked_ptr, there_ptr, grad_ptr, smoothing_ptr, room, stride,
     V: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the gradient over the logits, zeros where they are wider than what is asked."""
+    """Write the gradient over the logits, and zeros into their padding columns."""
     place = tl.program_id(0)
     base = logits_ptr + place.to(tl.int64) * stride
     bias = bias_ptr + (place // room) * V
+    smoothing = tl.load(smoothing_ptr + place // room)
     there = tl.load(there_ptr + place).to(tl.int32)
     grad = tl.load(grad_ptr + place) * there
     log_total = tl.load(total_ptr + place)
     asked = tl.load(asked_ptr + place)
     for start in range(0, stride, BLOCK):
         column = start + tl.arange(0, BLOCK)
-        # Where nothing was asked, whatever stands there is not even read.
+        # Logits of places without a prediction are not read.
         inside = column < V * there
         value = tl.load(base + column, mask=inside, other=0.0).to(tl.float32)
         value += tl.load(bias + column, mask=inside, other=0.0)
@@ -314,11 +328,12 @@ def entropy_backward(
 @triton.jit
 def adam(
     weight_ptr, grad_ptr, first_ptr, second_ptr, step_ptr, rate_ptr, count, beta1, beta2, log_beta1, log_beta2, epsilon,
-    WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, SHARE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step for all numbers of a weight; `step_ptr` has the number of this step, from 1 on.
+    """Update all numbers of a weight by one step of Adam; `step_ptr` holds the number of the step, from 1.
 
-    `rate_ptr` has one rate for each row of WIDTH numbers; WIDTH = 0: one rate for all.
+    `rate_ptr` has one rate for each row of WIDTH numbers; WIDTH = 0: one rate for all. `step_ptr` has one number for each
+    member of SHARE numbers; SHARE = 0: one for all.
     """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
@@ -326,7 +341,10 @@ def adam(
     first = tl.load(first_ptr + at, mask=there, other=0.0)
     second = tl.load(second_ptr + at, mask=there, other=0.0)
     weight = tl.load(weight_ptr + at, mask=there, other=0.0)
-    step = tl.load(step_ptr)
+    if SHARE == 0:  # noqa: SIM108
+        step = tl.load(step_ptr)
+    else:
+        step = tl.load(step_ptr + at // SHARE, mask=there, other=1.0)
     first = beta1 * first + (1 - beta1) * grad
     second = beta2 * second + (1 - beta2) * grad * grad
     if WIDTH == 0:  # noqa: SIM108

@@ -1,6 +1,6 @@
 """The model's operations as single CUDA kernels with their gradients; `layers` has each in plain torch.
 
-Attention is in `attending`.
+Attention is in `packed_attention`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from embinit.models.packing import Layout
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Of a norm's backward pass, so many rows are added up by one program.
+#: The number of rows that one program adds up in the backward pass of a norm.
 _ROWS = 16
 
 
 def usable(values: Tensor) -> bool:
-    """Return whether the kernels serve here: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
+    """Return whether the kernels can be used: on CUDA with Triton, unless EMBINIT_PLAIN is set."""
     return values.is_cuda and _installed() and not os.environ.get("EMBINIT_PLAIN")
 
 
@@ -42,7 +42,7 @@ def _kernels() -> ModuleType:
 
 
 def power(count: int) -> int:
-    """Return the power of two that has room for so many."""
+    """Return the smallest power of two that is not below a number."""
     return 1 << (count - 1).bit_length()
 
 
@@ -53,24 +53,23 @@ class _Embed(torch.autograd.Function):
         name: str,
     ) -> Tensor:  # fmt: skip
         members, rows, dim = table.shape
-        own, drop = dropout.own32(name), dropout.rate > 0
+        own, drop = dropout.for_kernels(name), dropout.rate > 0
         out = table.new_empty(members, ids.shape[1], dim)
         _kernels().embed_forward[(ids.numel(),)](
             out, table, ids, place.position, added if added is not None else table, own, ids.shape[1], rows, scale,
-            dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim), ADDED=added is not None, DROP=drop,
+            D=dim, BLOCK=power(dim), ADDED=added is not None, DROP=drop,
         )  # fmt: skip
         ctx.save_for_backward(ids, place.real, own)
-        ctx.settings = (table.shape, scale, dropout.threshold, dropout.scale, drop)
+        ctx.settings = (table.shape, scale, drop)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         ids, real, own = ctx.saved_tensors
-        (members, rows, dim), scale, threshold, keep, drop = ctx.settings
+        (members, rows, dim), scale, drop = ctx.settings
         result = torch.zeros(members, rows, dim, device=grad.device)
         _kernels().embed_backward[(ids.numel(),)](
-            result, grad.contiguous(), ids, real, own, ids.shape[1], rows, scale, threshold, keep, D=dim,
-            BLOCK=power(dim), DROP=drop,
+            result, grad.contiguous(), ids, real, own, ids.shape[1], rows, scale, D=dim, BLOCK=power(dim), DROP=drop,
         )  # fmt: skip
         return result, None, None, None, None, None, None
 
@@ -78,7 +77,7 @@ class _Embed(torch.autograd.Function):
 def embed(
     table: Tensor, ids: Tensor, place: Layout, added: Tensor | None, scale: float, dropout: Dropout, name: str
 ) -> Tensor:
-    """Return rows of the table (members, rows, dim), scaled, with positions of the `added` table, some dropped."""
+    """Return rows of the table (members, rows, dim), scaled, with the `added` positions and dropout."""
     out: Tensor = _Embed.apply(table, ids, place, added, scale, dropout, name)  # type: ignore[no-untyped-call]
     return out
 
@@ -93,37 +92,36 @@ class _Norm(torch.autograd.Function):
         values = values.contiguous()
         change = change.contiguous() if change is not None else None
         drop = change is not None and dropout.rate > 0
-        own = dropout.own32(name) if drop else weight
+        own = dropout.for_kernels(name) if drop else weight
         out = torch.empty_like(values, dtype=dtype)
         mean, rstd = torch.empty(2, members * room, device=values.device)
         _kernels().norm_forward[(members * room,)](
             out, mean, rstd, values, _or(change, values), _or(change_bias, bias), weight, bias, own, room,
-            dropout.threshold, dropout.scale, epsilon, D=dim, BLOCK=power(dim), CHANGE=change is not None, DROP=drop,
-            RMS=rms,
+            epsilon, D=dim, BLOCK=power(dim), CHANGE=change is not None, DROP=drop, RMS=rms,
         )  # fmt: skip
         ctx.save_for_backward(values, change, change_bias, weight, own, mean, rstd)
-        ctx.settings = (dropout.threshold, dropout.scale, drop, rms)
+        ctx.settings = (drop, rms)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         values, change, change_bias, weight, own, mean, rstd = ctx.saved_tensors
-        threshold, keep, drop, rms = ctx.settings
+        drop, rms = ctx.settings
         members, room, dim = values.shape
         sums = torch.zeros(3, members, dim, device=grad.device)
         values_grad = torch.empty_like(values)
         change_grad = torch.empty_like(change) if change is not None else None
         _kernels().norm_backward[(members, -(-room // _ROWS))](
             values_grad, _or(change_grad, values_grad), sums[0], sums[1], sums[2], grad.contiguous(), values,
-            _or(change, values), _or(change_bias, weight), weight, mean, rstd, own, room, threshold, keep, D=dim,
-            BLOCK=power(dim), ROWS=_ROWS, CHANGE=change is not None, DROP=drop, RMS=rms,
+            _or(change, values), _or(change_bias, weight), weight, mean, rstd, own, room, D=dim, BLOCK=power(dim),
+            ROWS=_ROWS, CHANGE=change is not None, DROP=drop, RMS=rms,
         )  # fmt: skip
         own_grads = (sums[2] if change is not None else None, sums[0], sums[1])
         return values_grad, change_grad, *own_grads, *[None] * 5
 
 
 def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
-    """Return a tensor, or another that a kernel is given in its place and does not read."""
+    """Return a tensor, or another one as a placeholder that the kernel does not read."""
     return other if tensor is None else tensor
 
 
@@ -131,9 +129,10 @@ def norm(
     values: Tensor, change: Tensor | None, change_bias: Tensor | None, weight: Tensor, bias: Tensor,
     dropout: Dropout, name: str, dtype: torch.dtype, epsilon: float = 1e-5, rms: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the norm of values (plus a change and its bias, some of them dropped), scaled and moved by own numbers.
+    """Return normalized values, scaled and shifted by each member's parameters.
 
-    `rms` divides by the root mean square alone; without it the mean is taken away first.
+    A change and its bias, after dropout, are added to the values first. With `rms`, values are divided by their root mean
+    square; otherwise the mean is subtracted before.
     """
     out: Tensor = _Norm.apply(  # type: ignore[no-untyped-call]
         values, change, change_bias, weight, bias, dropout, name, dtype, epsilon, rms
@@ -146,28 +145,26 @@ class _Relu(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
         members, room, dim = values.shape
         values = values.contiguous()
-        out = torch.empty_like(values)
+        out, own = torch.empty_like(values), dropout.for_kernels(name)
         _kernels().relu_forward[(members * room,)](
-            out, values, bias, dropout.own32(name), room, dropout.threshold, dropout.scale, D=dim, BLOCK=power(dim),
-            DROP=dropout.rate > 0,
-        )  # fmt: skip
-        ctx.save_for_backward(out)
-        ctx.keep = dropout.scale
+            out, values, bias, own, room, D=dim, BLOCK=power(dim), DROP=dropout.rate > 0
+        )
+        ctx.save_for_backward(out, own)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (out,) = ctx.saved_tensors
+        out, own = ctx.saved_tensors
         members, room, dim = out.shape
         result, bias_grad = torch.empty_like(out), torch.zeros(members, dim, device=grad.device)
         _kernels().relu_backward[(members, -(-room // _ROWS))](
-            result, bias_grad, grad.contiguous(), out, room, ctx.keep, D=dim, BLOCK=power(dim), ROWS=_ROWS
+            result, bias_grad, grad.contiguous(), out, own, room, D=dim, BLOCK=power(dim), ROWS=_ROWS
         )
         return result, bias_grad, None, None
 
 
 def relu(values: Tensor, bias: Tensor, dropout: Dropout, name: str) -> Tensor:
-    """Return the positive part of values and their bias, some of it dropped."""
+    """Return the positive part of values plus their bias, with dropout."""
     out: Tensor = _Relu.apply(values, bias, dropout, name)  # type: ignore[no-untyped-call]
     return out
 
@@ -202,9 +199,9 @@ def _turn(
 
 
 def turn(values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) -> Tensor:
-    """Return queries, keys and values beside each other with their bias, pairs of the first two turned by their position.
+    """Return concatenated queries, keys and values plus their bias, with queries and keys rotated by their position.
 
-    `cos` and `sin` are those of a head's pairs at each position, (length, head / 2).
+    `cos` and `sin` hold the angles of a head's pairs at each position, (length, head / 2).
     """
     out: Tensor = _Turn.apply(values, bias, cos, sin, place)  # type: ignore[no-untyped-call]
     return out
@@ -212,24 +209,24 @@ def turn(values: Tensor, bias: Tensor, cos: Tensor, sin: Tensor, place: Layout) 
 
 class _Entropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: Tensor) -> Tensor:
         logits, asked, there = logits.contiguous(), asked.contiguous(), there.contiguous()
         losses, totals = torch.empty_like(asked, dtype=torch.float32), torch.empty_like(asked, dtype=torch.float32)
-        ctx.save_for_backward(logits, bias, totals, asked, there)
-        ctx.smoothing, block = smoothing, min(8192, power(bias.shape[1]))
+        ctx.save_for_backward(logits, bias, totals, asked, there, smoothing)
+        block = min(8192, power(bias.shape[1]))
         _kernels().entropy_forward[(asked.numel(),)](
-            losses, totals, logits, bias, asked, there, asked.shape[1], logits.shape[-1], smoothing, V=bias.shape[1],
+            losses, totals, logits, bias, asked, there, smoothing, asked.shape[1], logits.shape[-1], V=bias.shape[1],
             BLOCK=block, num_warps=max(1, block // 512),
         )  # fmt: skip
         return losses
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        logits, bias, totals, asked, there = ctx.saved_tensors
-        # Nobody reads the logits again: their memory becomes the gradient's.
+        logits, bias, totals, asked, there, smoothing = ctx.saved_tensors
+        # The logits are not needed any more, so the gradient takes their memory.
         result, block = logits.detach(), min(8192, power(bias.shape[1]))
         _kernels().entropy_backward[(asked.numel(),)](
-            result, bias, totals, asked, there, grad.contiguous(), asked.shape[1], logits.shape[-1], ctx.smoothing,
+            result, bias, totals, asked, there, grad.contiguous(), smoothing, asked.shape[1], logits.shape[-1],
             V=bias.shape[1], BLOCK=block, num_warps=max(1, block // 512),
         )  # fmt: skip
         asks_bias = ctx.needs_input_grad[1]
@@ -237,10 +234,11 @@ class _Entropy(torch.autograd.Function):
         return result, bias_grad, None, None, None
 
 
-def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: float) -> Tensor:
-    """Return the loss of each place, 0 where nothing was asked; the gradient is written over the logits.
+def entropy(logits: Tensor, bias: Tensor, asked: Tensor, there: Tensor, smoothing: Tensor) -> Tensor:
+    """Return the loss of each place, 0 without a prediction. The gradient is written over the logits.
 
-    Logits come without their bias, and may be wider than it: what is beyond is not looked at.
+    The logits come without their bias. They may be wider than the bias; further columns are padding. `smoothing`
+    (members,) is float32.
     """
     out: Tensor = _Entropy.apply(logits, bias, asked, there, smoothing)  # type: ignore[no-untyped-call]
     return out
@@ -250,15 +248,16 @@ def adam(
     weight: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor,
     betas: tuple[float, float], epsilon: float,
 ) -> None:  # fmt: skip
-    """Move a weight and both of Adam's moments by one step, in place; `step` is its number, from 1 on, on the device.
+    """Update a weight and both of Adam's moments by one step, in place. `step` is its number, from 1, on the device.
 
-    `rate` is one number for the whole weight, or one for each of its rows: a contiguous float32 tensor of weight.shape[:-1],
-    or of that with a last dimension of 1.
+    `rate` and `step` are one number for the whole weight, or contiguous tensors with one number for each of its first
+    dimensions: a rate for each member (members,) or for each row (members, rows, 1), a step for each member.
     """
     block, logs = 2048, map(math.log, betas)
-    # A tensor without dimensions is one rate; any other has a rate for each row, even where there is only one row.
-    width = weight.shape[-1] if rate.dim() else 0
+    # A tensor without dimensions is one number. Any other tensor has several, even if it has a single element.
+    width = weight.numel() // rate.numel() if rate.dim() else 0
+    share = weight.numel() // step.numel() if step.dim() else 0
     _kernels().adam[(-(-weight.numel() // block),)](
         weight.detach(), grad, first, second, step, rate, weight.numel(), *betas, *logs, epsilon, WIDTH=width,
-        BLOCK=block,
+        SHARE=share, BLOCK=block,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Attention over packed sentences as CUDA kernels with their gradients; `layers` has it in plain torch.
 
-Kernels of `attention` take sentences of one size as a whole, a launch a size; those of `tiles` take what is longer than all.
+The kernels of `attention` take whole sentences, with a launch for each size. The kernels of `attention_tiles` take longer
+sentences.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from embinit.models.packing import Layout
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Sizes of sentences that attention takes as a whole, its warps, and how many programs a multiprocessor gets, which take
-#: sentences in turn. Longer ones are taken in tiles.
+#: The sizes of sentences that one program takes as a whole, its warps, and the number of programs on a multiprocessor,
+#: which take sentences in turn. Longer sentences are taken in tiles.
 SIZES = ((16, 1, 32), (32, 2, 16), (64, 4, 4), (128, 8, 2))
 LONGEST = SIZES[-1][0]
-#: A sentence's numbers of one head, room for its tokens times room for the head, that fit shared memory with all that is
-#: made of them; where there are more, they are read in parts of so many columns.
+#: The largest sentence (padded tokens × padded width of a head) that fits into shared memory with its intermediate
+#: values, and the number of columns that are read at a time from larger ones.
 _WHOLE, _PART = 8192, 32
-#: Tokens of a tile at most, its numbers of one head (so that smaller cards have room for it), how many programs a
-#: multiprocessor gets, and the widest head that tiles serve.
+#: The largest number of tokens of a tile, its numbers of one head (so that it fits into smaller cards), the number of
+#: programs on a multiprocessor, and the widest head that tiles can take.
 _TILE, _TILE_NUMBERS, _TILE_PROGRAMS, _WIDEST = 64, 4096, 2, 256
 TILE_OPTIONS = {"num_warps": 4, "num_stages": 1}
-#: The registers that a thread may have where heads are narrow: what does not fit waits in the cache, but more programs run
-#: at once, and attention's wait for their numbers most of the time.
+#: The largest number of registers of a thread if heads are narrow. Other values wait in the cache, but more programs run
+#: at once, and attention mostly waits for memory.
 _REGISTERS, _NARROW = 168, 32
 
 
@@ -53,7 +54,7 @@ def _precision() -> str:
 
 
 class _Attend(torch.autograd.Function):
-    """Queries with keys and values beside each other; `others` None: all three beside each other."""
+    """Attention of queries to concatenated keys and values. If `others` is None, all three are concatenated."""
 
     @staticmethod
     def forward(
@@ -64,12 +65,12 @@ class _Attend(torch.autograd.Function):
         others = others.contiguous() if others is not None else None
         dim = queries.shape[-1] // 3 if others is None else queries.shape[-1]
         drop = dropout.rate > 0
-        own = dropout.own32(name)
+        own = dropout.for_kernels(name)
         out = queries.new_empty(*queries.shape[:2], dim)
         curve = curve.contiguous() if curve is not None else None
         tensors = (queries, others, queries_bias, others_bias, own, curve)
-        ctx.settings = (place, there, heads, causal, dropout.threshold, dropout.scale, drop, dim)
-        # What becomes of long sentences, and the log of each query's sum over keys, their backward pass reads again.
+        ctx.settings = (place, there, heads, causal, drop, dim)
+        # The backward pass of long sentences reads their outputs, and the log of each query's sum over keys.
         total = out.new_empty(*out.shape[:2], heads, dtype=torch.float32) if _longest(place, there) > LONGEST else None
         _attend(("forward", [out], [total]), ctx.settings, *tensors)
         ctx.save_for_backward(*tensors, *((None, None) if total is None else (out, total)))
@@ -82,8 +83,8 @@ class _Attend(torch.autograd.Function):
         queries_grad = torch.empty_like(queries)
         others_grad = torch.empty_like(others) if others is not None else None
         learned, dim = ctx.needs_input_grad[8], ctx.settings[-1]
-        # Sums over tokens are added up where the gradients are made; what is not asked for, nobody writes to.
-        biases = tuple(None if one is None else torch.zeros_like(one) for one in (queries_bias, others_bias))
+        # Bias gradients are summed where the gradients are computed. Gradients that are not needed are not written.
+        biases = tuple(None if bias is None else torch.zeros_like(bias) for bias in (queries_bias, others_bias))
         sums = (queries_grad, queries_grad, queries_grad) if biases[0] is None else _three(biases[0], biases[1], dim)
         curve_grad = torch.zeros_like(curve) if learned else None
         grads = [
@@ -106,19 +107,19 @@ def _attend(
     others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, own: Tensor, curve: Tensor | None,
     **more: Any,
 ) -> None:  # fmt: skip
-    """Run the kernels of a way, forward or backward, with what it writes and reads first, and what tiles do besides."""
+    """Run the forward or backward kernels with their first arguments, and the additional arguments of tiles."""
     name, first, besides = way
-    place, there, heads, causal, threshold, keep, drop, dim = settings
+    place, there, heads, causal, drop, dim = settings
     q, k, v = _three(queries, others, dim)
     biases = (q, k, v) if queries_bias is None else _three(queries_bias, others_bias, dim)
     head = dim // heads
     width = max(16, power(head))
     longest = _longest(place, there)
     listed, counts = _work(place, there)
-    # One curve for all members has no step from one to the next.
+    # A curve that all members share has a stride of zero.
     curved = (curve, curve.stride(0) if len(curve) > 1 else 0) if curve is not None else (own, 0)
     lines = (*place.for_kernels, *there.for_kernels, *biases)
-    numbers = (place.room, there.room, place.batch, heads, head**-0.5, threshold, keep)
+    numbers = (place.room, there.room, place.batch, heads, head**-0.5)
     constants = {
         "Q_STRIDE": q.stride(1), "K_STRIDE": k.stride(1), "DIM": dim, "BIAS": queries_bias is not None, "HEAD": head,
         "WIDTH": width, "CAUSAL": causal, "DROP": drop, "CURVE": 0 if curve is None else curve.shape[-1] // 2,
@@ -148,7 +149,7 @@ def _longest(place: Layout, there: Layout) -> int:
 
 
 def _work(place: Layout, there: Layout) -> tuple[Tensor, Tensor]:
-    """Return the sentences of each size, (sizes, sentences), and how many they are, made once for two layouts."""
+    """Return the sentences of each size, (sizes, sentences), and their number. Both are made once for two layouts."""
     known = place.worked.get(id(there))
     if known is None:
         lengths, others = place.for_kernels[1], there.for_kernels[1]
@@ -167,22 +168,22 @@ def _processors(device: torch.device) -> int:
 
 
 def part(size: int, width: int) -> int:
-    """Return how many of a head's columns are read at a time for sentences of so many tokens."""
+    """Return the number of a head's columns that are read at a time, given the number of tokens of a sentence."""
     return width if size * width <= _WHOLE else min(width, _PART)
 
 
 def tile(width: int) -> int:
-    """Return how many tokens a tile has where a head has room for so many numbers."""
+    """Return the number of tokens of a tile, given the padded width of a head."""
     return max(16, min(_TILE, _TILE_NUMBERS // width))
 
 
 def span(place: Layout) -> int:
-    """Return the longest distance that a curve has, one of few: kernels are compiled for each."""
+    """Return the longest distance of a curve. There are few values, because kernels are compiled for each."""
     return -(-max(LONGEST, place.longest) // LONGEST) * LONGEST - 1
 
 
 def serves(place: Layout, there: Layout, head: int) -> bool:
-    """Return whether the kernels of attention serve sentences as long as these and heads as wide."""
+    """Return whether the attention kernels can take these sentences and heads of this width."""
     return _longest(place, there) <= LONGEST or power(head) <= _WIDEST
 
 
@@ -190,10 +191,11 @@ def attend(
     queries: Tensor, others: Tensor | None, queries_bias: Tensor | None, others_bias: Tensor | None, place: Layout,
     there: Layout, heads: int, causal: bool, curve: Tensor | None, dropout: Dropout, name: str,
 ) -> Tensor:  # fmt: skip
-    """Return attention over packed sentences, (members, room, dim); `others` holds keys and values, or queries all three.
+    """Return attention over packed sentences, (members, room, dim).
 
-    The biases are those of the projections, which are added here; None: they have been added. `curve` is what each head adds
-    to scores by distance, both ways as far as `span` says: (members, heads, distances), or (1, heads, distances) for all.
+    `others` holds keys and values; if it is None, `queries` holds all three. The biases of the projections are added here,
+    unless they are None. `curve` holds the bias of each distance from -`span` to `span`: (members, heads, distances), or
+    (1, heads, distances) for all members.
     """
     out: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
         queries, others, queries_bias, others_bias, place, there, heads, causal, curve, dropout, name

@@ -1,4 +1,4 @@
-"""What a block and an experiment show, as verdicts that their seeds support, and what limits them."""
+"""Decide the verdicts on a block and on an experiment that their seeds support, and list the limits of these verdicts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def block_verdicts(
     missing: str = "",
     majority: float | None = None,
 ) -> tuple[BlockVerdict, ...]:
-    """Return what a block shows.
+    """Return the verdicts on a block.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _compared(rows: Sequence[TableRow], metric: Metric, baselines: Sequence[Base
 
 
 def _in_own_setting(baselines: Sequence[Baseline]) -> bool:
-    """Return whether there is one baseline, in each table row's own setting, so that settings are judged one by one."""
+    """Return whether there is one baseline, in the setting of each table row; settings are then judged one by one."""
     return len(baselines) == 1 and not baselines[0].at
 
 
@@ -110,7 +110,7 @@ def _of_block(rows: Sequence[TableRow], baselines: Sequence[Baseline]) -> tuple[
 
 
 def _not_compared(rows: Sequence[TableRow], metric: Metric, baselines: tuple[Baseline, ...]) -> BlockVerdict:
-    """Return why nothing is compared; baselines in several settings are compared with the one that is pinned."""
+    """Return why nothing is compared. Baselines in several settings are compared with the pinned one."""
     pinned = [_differences(row, metric) for row in rows if any(difference.n > 1 for difference in row.differences)]
     if pinned:
         return SettingDifferences(tuple(pinned[:NAMED]), max(0, len(pinned) - NAMED))
@@ -156,7 +156,7 @@ def _highest(rows: Sequence[TableRow], metric: Metric, baselines: tuple[Baseline
 
 
 def _height(row: TableRow, metric: Metric) -> float:
-    """Return the mean of a row with a score, so that a larger value is better."""
+    """Return the mean of a table row, negated if lower scores are better."""
     assert row.statistic is not None
     return row.statistic.mean if metric.higher else -row.statistic.mean
 
@@ -166,7 +166,7 @@ def _gain(difference: Difference, metric: Metric) -> float:
 
 
 def is_beaten(best: TableRow, other: TableRow, metric: Metric) -> bool:
-    """Return whether the interval of two rows' difference leaves no room for the other to be as good."""
+    """Return whether the interval of the difference excludes that the other start is as good."""
     gap = difference(best.scores, other.scores, other.label, metric)
     if gap is None or gap.low is None or gap.high is None:
         return False
@@ -197,32 +197,32 @@ def _tallies(tables: Sequence[Sequence[TableRow]], baselines: Sequence[Baseline]
 def report_verdicts(
     parts: Sequence[Part], baselines: Sequence[Baseline], choices: Sequence[Choice] = ()
 ) -> tuple[ReportVerdict, ...]:
-    """Return what the whole experiment shows: that of its one block, or how often each recipe helps.
+    """Return the verdicts on the whole experiment: those of its only block, or how often each start helps.
 
-    Blocks in which nothing was learned come first, then starts that were chosen on seeds of their own, then where sweeps
-    are best and what large rows cost.
+    Blocks in which nothing was learned come first. Starts that were chosen on other seeds follow, then the best places of
+    sweeps and the cost of large rows.
     """
-    shown = [part for part in parts if not part.missing and any(row.statistic for row in part.rows)]
-    if not shown:
+    with_scores = [part for part in parts if not part.missing and any(row.statistic for row in part.rows)]
+    if not with_scores:
         if parts and not all(part.missing for part in parts):
             return (NothingYet("runs"),)
         return tuple(_in_blocks(parts)) or (NothingYet("blocks"),)
-    swept = [part for part in shown if part.sweep is not None and part.sweep.lines]
+    swept = [part for part in with_scores if part.sweep is not None and part.sweep.lines]
     size = size_changes(swept, baselines[0].recipe)
-    if len(shown) == 1:
-        return (*shown[0].answer.verdicts, *size)
-    unlearned = _in_blocks(shown, lambda verdict: isinstance(verdict, NothingLearned))
-    if len(unlearned) == len(shown):
+    if len(with_scores) == 1:
+        return (*with_scores[0].answer.verdicts, *size)
+    unlearned = _in_blocks(with_scores, lambda verdict: isinstance(verdict, NothingLearned))
+    if len(unlearned) == len(with_scores):
         return tuple(unlearned)
     chosen = choice_verdicts(choices, baselines)
     verdicts: list[ReportVerdict] = [*chosen, *([best_places(swept)] if swept else []), *size]
     if not chosen:  # otherwise the tables show the other starts of those blocks
-        judged = [part.rows for part in shown if part.sweep is None and not part.chooses_for]
+        judged = [part.rows for part in with_scores if part.sweep is None and not part.chooses_for]
         tallies = _tallies(judged, baselines, "comparison" if _in_own_setting(baselines) else "block")
         verdicts += [tallies] if tallies is not None else []
-    if not verdicts and len(shown) > NAMED:
-        verdicts = [BlocksNotComparable(len(shown))]
-    return (*unlearned, *verdicts) if verdicts else tuple(_in_blocks(shown))
+    if not verdicts and len(with_scores) > NAMED:
+        verdicts = [BlocksNotComparable(len(with_scores))]
+    return (*unlearned, *verdicts) if verdicts else tuple(_in_blocks(with_scores))
 
 
 def _in_blocks(parts: Sequence[Part], wanted: Callable[[ReportVerdict], bool] = lambda _: True) -> list[InBlock]:
@@ -236,7 +236,7 @@ def _in_blocks(parts: Sequence[Part], wanted: Callable[[ReportVerdict], bool] = 
 
 
 def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
-    """Return what limits the answer: missing or diverged runs, few seeds, and blocks that were not run."""
+    """Return the limits of the answer: missing or diverged runs, few seeds, and blocks that were not run."""
     rows = [row for part in parts if not part.missing for row in part.rows]
     planned, there = sum(row.planned for row in rows), sum(len(row.scores) for row in rows)
     unscored, diverged = sum(row.unscored for row in rows), sum(row.diverged for row in rows)
@@ -264,15 +264,15 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def missing_blocks(parts: Sequence[Part]) -> list[str]:
-    """Return which blocks are missing and why; of many, only their number."""
+    """Return the blocks that were not run, with the reasons; only their number if they are many."""
     missing = [part for part in parts if part.missing]
     if len(missing) > NAMED:
-        return [f"{len(missing)} of {len(parts)} blocks are not run; each says what it needs."]
+        return [f"{len(missing)} of {len(parts)} blocks were not run; each block names its reason."]
     return [f"{part.name} not run: {part.missing}." for part in missing]
 
 
 def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tuple[str, ...]:
-    """Return what to know of a block: rows that diverged or cannot be drawn, what its seeds can show, losses, lengths."""
+    """Return notes on a block: diverged runs, rows that cannot be drawn, the power of its seeds, losses, and lengths."""
     notes = [
         f"{row.label}: {plural(row.diverged, 'run')} of {row.planned} diverged"
         + (f", {row.unscored} without a score." if row.unscored else ".")
@@ -282,12 +282,12 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
     if sweep is not None:
         drawn = {point.label for line in sweep.lines.values() for point in line}
         left = [row.label for row in rows if row.statistic is not None and row.label not in drawn]
-        notes += [f"Not in the chart, because there is no number to draw them at: {listed(left)}."] if left else []
+        notes += [f"Not in the chart, because they have no number for the axis: {listed(left)}."] if left else []
     if any(row.paper is not None and row.statistic is not None and row.paper.difference is None for row in rows):
         notes.append(
             "The paper's numbers are on other data or over other tokens, and so are shown without a difference."
         )
-    if any(len(row.differences) > 1 for row in rows):  # the table has all of these differences
+    if any(len(row.differences) > 1 for row in rows):  # the table shows these differences
         return tuple(notes)
     compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
     notes += [
@@ -298,7 +298,7 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
 
 
 def loss_note(rows: Sequence[TableRow]) -> str:
-    """Return how far the lowest validation losses lie from the baseline's; they vary less between seeds than scores.
+    """Return the differences of the lowest validation losses to the baseline's; losses vary less between seeds than scores.
 
     Empty if there is not one baseline, or only one seed.
     """

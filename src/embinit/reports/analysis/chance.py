@@ -1,4 +1,4 @@
-"""Whether a block learned anything: its best start against guessing."""
+"""Decide whether a block learned anything: compare its best start with guessing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from embinit.reports.verdicts import NothingLearned
 from embinit.statistics import MeanInterval
 from embinit.statistics.student import t_quantile
 
-#: BLEU below which a translator has learned nothing: common words in any order reach as much.
+#: A translator below this BLEU has learned nothing, because common words in any order reach as much.
 _LEAST_BLEU = 1.0
 _BLEU = ("bleu", "sacrebleu")
 
 
 def nothing_learned(rows: Sequence[TableRow], metric: Metric, majority: float | None = None) -> NothingLearned | None:
-    """Return the verdict if no start is better than guessing beyond noise; None if one is, or if chance is not known.
+    """Return the verdict that no start is better than guessing beyond noise; None if one is, or if chance is not known.
 
     A translator learned nothing below 1 BLEU. A classifier learned nothing if its Matthews correlation is zero within
     noise; without that score, if its accuracy is at the share of the largest class (`majority`, in the metric's unit).

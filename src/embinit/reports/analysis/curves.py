@@ -19,16 +19,16 @@ from embinit.reports.model import Curve, Sweep, SweepPoint
 from embinit.reports.scores import TableRow
 from embinit.statistics import pooled
 
-#: Histories that come first, in this order; the others follow.
+#: The first histories, in this order; the others follow.
 _FIRST = ("bleu", "accuracy", "valid loss", "train loss")
-#: A recipe's number: `scale ratio=0.4`, `normal std=0.02`.
+#: The number in a recipe: `scale ratio=0.4`, `normal std=0.02`.
 NUMBER = re.compile(r"(\w+)=([0-9.]+(?:[eE][-+]?[0-9]+)?)")
-#: Positions that are added with a known root mean square (that of learned positions changes).
+#: Added positions with a fixed root mean square; that of learned positions changes.
 _KNOWN_RMS = tuple(name for name in ADDED if name != "learned")
 
 
 def curves(block: Block, rows: Sequence[TableRow], results: Results) -> dict[str, tuple[Curve, ...]]:
-    """Return each history's curves, a row each: the mean over seeds and mean ± σ around it."""
+    """Return the curves of each history, one for each table row: the mean over seeds, and mean ± σ."""
     runs_of = grouped(block)
     done = [finished(runs_of[row.axes], results) for row in rows]
     recorded = {name: None for runs in done for result in runs for record in result.history for name in record}
@@ -56,7 +56,7 @@ def _curve(row: TableRow, histories: list[list[float | None]], factor: float) ->
     for epoch, there in enumerate(zip_longest(*histories), 1):
         values = [factor * value for value in there if value is not None and math.isfinite(value)]
         if not values:
-            continue  # an epoch that was not decoded: the line skips it
+            continue  # the epoch was not decoded, so the line skips it
         mean, spread = sum(values) / len(values), _deviation(values)
         epochs.append(epoch)
         means.append(mean)
@@ -132,7 +132,7 @@ def _sweep(
 
 
 def _looks(lines: list[tuple[str, ...]], baseline: str) -> dict[str, tuple[int, int]]:
-    """Return each line's colour and dashes: colours for the word that differs most, dashes for the other words."""
+    """Return the colour and the dashes of each line: colours for the word with most values, dashes for the other words."""
     width = min((len(parts) for parts in lines), default=0)
     most = max(range(width), key=lambda place: len({parts[place] for parts in lines}), default=0)
     colored = list(dict.fromkeys(parts[most] for parts in lines if parts[most] != baseline))

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from embinit.experiments.runs.length_buckets import LengthBucket
 from embinit.format import NONE, fixed, interval, signed
 from embinit.reports import metrics
 from embinit.reports.model import Part, Table, TableCell
-from embinit.reports.scores import LengthBucket, LengthScores, Metric, ScoreName, TableRow
+from embinit.reports.scores import LengthScores, Metric, ScoreName, TableRow
 from embinit.statistics import MeanInterval, pooled
 
 _Key = TypeVar("_Key")
@@ -55,14 +56,14 @@ class LengthEffect:
 
 
 def scores_by_length(rows: Sequence[TableRow], split: str) -> tuple[ScoresByLength, ...]:
-    """Return the scores of a block's rows by length, one value for each split that was scored; its own split comes first."""
+    """Return the scores by length of a block, one value for each scored split; the split of the block comes first."""
     names = dict.fromkeys(name for row in rows for name in row.lengths)
     own = [name for name in names if name.split == split]
     return tuple(_of_score(rows, name) for name in dict.fromkeys([*own, *names]))
 
 
 def length_effects(rows: Sequence[TableRow], split: str) -> tuple[LengthEffect, ...]:
-    """Return the rows whose distance to their baseline depends on length, by a 99.9 % interval."""
+    """Return the table rows whose difference to their baseline depends on length, by a 99.9 % interval."""
     effects = []
     for table in scores_by_length(rows, split):
         for line in table.lines:
@@ -105,8 +106,8 @@ def length_tables(part: Part) -> list[Table]:
             if bases
             else ""
         )
-        what = f"{scores.metric.label} on {scores.metric.split} by the number of tokens that the model reads"
-        tables.append(Table(f"{what} ({counts} sentences){paired}", ("tokens", *map(str, scores.buckets)), rows))
+        title = f"{scores.metric.label} on {scores.metric.split} by the number of tokens that the model reads"
+        tables.append(Table(f"{title} ({counts} sentences){paired}", ("tokens", *map(str, scores.buckets)), rows))
     return tables
 
 

@@ -12,12 +12,12 @@ from embinit.reports.analysis.rows import Results, finished, grouped
 from embinit.reports.model import MatrixSummary
 from embinit.reports.scores import TableRow
 
-#: The sides that Tables 2 and 8 are about.
+#: The sides of Tables 2 and 8.
 _ENCODERS = ("source", "text")
 
 
 def shapes(block: Block, rows: Sequence[TableRow], results: Results) -> tuple[MatrixSummary, ...]:
-    """Return each series' matrices, side by side, at its lowest finished seed; for a sweep, at each of its places."""
+    """Return the matrices of each series at its lowest finished seed; for a sweep, at each of its places."""
     summaries: dict[tuple[str, str], MatrixSummary] = {}
     runs_of = grouped(block)
     for row in rows:

@@ -31,9 +31,9 @@ from embinit.reports.verdicts import (
     ReportVerdict,
 )
 
-#: The sides that Tables 2, 6 and 8 are about.
+#: The sides of Tables 2, 6 and 8.
 _ENCODERS = ("source", "text")
-#: A number agrees with a printed one if it differs by at most this share, or by its rounding.
+#: A number agrees with a printed one if it differs by at most this share, or if it rounds to it.
 _SHARE = 0.03
 #: The columns of `verdict_cells`.
 VERDICT_HEADER = (
@@ -41,7 +41,7 @@ VERDICT_HEADER = (
     "source",
     "σ",
     "ratio",
-    "positions told",
+    "positions found",
     "neighbours kept",
     "types found",
     "mean cosine",
@@ -56,15 +56,17 @@ VERDICT_HEADER = (
 def summarize_measured(
     experiment: Experiment, measured: Measured | None, file: str = "", options: Sequence[str] = ()
 ) -> Summary:
-    """Return the report of an experiment that trains nothing, from its measurements; None if there are none yet."""
+    """Return the report of an experiment that trains nothing; `measured` is None if it was not measured yet."""
     rows = {block["name"]: block["rows"] for block in (measured["blocks"] if measured is not None else [])}
     parts = tuple(_part(block, experiment.kind, rows.get(block.name, [])) for block in experiment.blocks)
-    file = file or f"experiments/{experiment.name}.toml"
-    shown = [part for part in parts if part.measured is not None] or list(parts)
-    verdicts: tuple[ReportVerdict, ...] = shown[0].answer.verdicts if len(shown) == 1 else _in_blocks(shown)
-    if experiment.kind == "verdict" and len(shown) > 1 and rows:
+    file = file or f"{experiment.name}.toml"
+    measured_parts = [part for part in parts if part.measured is not None] or list(parts)
+    verdicts: tuple[ReportVerdict, ...] = (
+        measured_parts[0].answer.verdicts if len(measured_parts) == 1 else _in_blocks(measured_parts)
+    )
+    if experiment.kind == "verdict" and len(measured_parts) > 1 and rows:
         verdicts = (_advice_counts(rows.values()),)
-    elif experiment.kind == "distribution" and len(shown) > 1 and rows:
+    elif experiment.kind == "distribution" and len(measured_parts) > 1 and rows:
         verdicts = (_agreement([_agreeing(block, rows.get(block.name, [])) for block in experiment.blocks]),)
     return Summary(
         name=experiment.name,
@@ -215,14 +217,14 @@ def _analogies(rows: Sequence[AnalogyRow]) -> tuple[Table, AnalogiesKept]:
 
 
 def _advice(rows: Sequence[VerdictRow]) -> tuple[Table, MatrixAdvice]:
-    """Return the advice on each matrix, by the present thresholds of the verdict and the measured numbers."""
+    """Return the advice on each matrix, by the current thresholds of the verdict."""
     lines, advised = [], []
     for row in rows:
         basis = basis_of(row["basis"])
         opinion = verdict(basis)
         lines.append(verdict_cells(row["side"], row["source"], basis, opinion))
         advised.append((row["source"], row["side"], opinion.summary))
-    caption = "Ratio: scaled σ over the positions' rms; positions told: by a linear read-out, chance is 5 %"
+    caption = "Ratio: scaled σ over the positions' rms; positions found: by a linear read-out, chance is 5 %"
     return Table(caption, VERDICT_HEADER, tuple(lines), words=2), MatrixAdvice(tuple(advised))
 
 

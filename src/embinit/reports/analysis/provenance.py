@@ -30,12 +30,12 @@ def report_command(file: str, options: Sequence[str] = ()) -> str:
 
 
 def settings(block: Block, results: Results) -> dict[str, str]:
-    """Return the settings that all runs of a block share: dotted name -> text; of the finished runs, if there are any."""
+    """Return the settings that all runs of a block share: dotted name -> text. Only finished runs count if there are any."""
     planned = [run.spec for run in block.runs]
     done = [(spec.task.name, results[spec.key].spec) for spec in planned if spec.key in results]
-    # A run on the user's own files may have the path of its data as its task's name; the file's name is shown.
-    shown = [replace(spec, task=replace(spec.task, name=name)) for name, spec in done]
-    flat = [_flat(spec) for spec in shown or planned]
+    # An old run on the user's own files has the path of its data as the name of its task; the name in the file is shown.
+    renamed = [replace(spec, task=replace(spec.task, name=name)) for name, spec in done]
+    flat = [_flat(spec) for spec in renamed or planned]
     if not flat:
         return {}
     shared = {name: value for name, value in flat[0].items() if all(other.get(name) == value for other in flat[1:])}

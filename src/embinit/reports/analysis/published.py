@@ -1,4 +1,4 @@
-"""The paper's numbers, as data, and how ours compare."""
+"""The paper's numbers as data, and their comparison with ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from embinit.experiments.spec import Spec
 from embinit.reports.scores import PaperScore
 from embinit.statistics import MeanInterval
 
-#: Table 7 adds a row to blocks of Table 1. Figure 1 is drawn from runs like those of Table 1.
+#: Table 7 adds a table row to blocks of Table 1, and Figure 1 shows runs like those of Table 1.
 _SCORES = ("1", "7")
 #: The scores that the paper prints.
 SCORES = ("bleu", "accuracy")
@@ -105,7 +105,7 @@ def spread(paper: Sequence[str], recipe: str) -> float | None:
 
 
 def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
-    """Return whether a score can be compared with the paper's: trained on all of its data and, for BLEU, over its tokens."""
+    """Return whether a score can be compared with the paper's: it needs all of the data and, for BLEU, the same tokens."""
     if not paper:
         return False
     _, task, embedding = called(paper)
@@ -116,9 +116,9 @@ def comparable(paper: Sequence[str], spec: Spec, score: str) -> bool:
 
 
 def beside(printed: dict[str, Any] | None, ours: MeanInterval | None, same: bool = True) -> PaperScore | None:
-    """Return the paper's number with our difference to it; within noise, our interval reaches its mean ± σ.
+    """Return the paper's number with our difference to it. Within noise means that our interval reaches its mean ± σ.
 
-    Without the `same` data and tokens there is no difference.
+    There is no difference unless data and tokens are the `same`.
     """
     if printed is None:
         return None

@@ -1,4 +1,4 @@
-"""Table rows of a block: runs that differ only by seed, their statistics, and their differences to baselines."""
+"""Table rows of a block: runs that differ only in their seed, their statistics, and their differences to baselines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from embinit import statistics
 from embinit.experiments.experiment import SAME, Axes, Baseline, Block, Planned
+from embinit.experiments.runs.length_buckets import LengthBucket
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.analysis import published
 from embinit.reports.scores import (
     Difference,
     EpochChoice,
-    LengthBucket,
     LengthScores,
     Metric,
     PaperScore,
@@ -24,7 +24,7 @@ from embinit.reports.scores import (
 from embinit.statistics import MeanInterval
 
 Results = Mapping[str, Result]
-#: p below which a difference counts, after Holm.
+#: Differences count below this p, after Holm's correction.
 LEVEL = 0.05
 #: Significant digits of a history; a results file keeps as many.
 DIGITS = 4
@@ -77,7 +77,7 @@ def finished(runs: Sequence[Planned], results: Results) -> list[Result]:
 
 def statistic(scores: Sequence[float]) -> MeanInterval | None:
     """Return the mean, σ and interval of scores; None if there are none."""
-    return statistics.cell(scores) if scores else None
+    return statistics.mean_interval(scores) if scores else None
 
 
 def _row(
@@ -156,9 +156,8 @@ def _lengths(done: Sequence[Result]) -> dict[ScoreName, tuple[LengthScores, ...]
         for split, scores in result.lengths.items():
             for score, buckets in scores.items():
                 factor, known = metrics.metric(score, split).factor, by_score.setdefault(ScoreName(split, score), {})
-                for bucket in buckets:
-                    reached = known.setdefault(LengthBucket(bucket.low, bucket.high, bucket.sentences), {})
-                    reached[str(result.spec.seed)] = factor * bucket.score
+                for bucket, value in buckets.items():
+                    known.setdefault(bucket, {})[str(result.spec.seed)] = factor * value
     return {
         name: tuple(LengthScores(*bucket, buckets) for bucket, buckets in known.items())
         for name, known in by_score.items()
@@ -203,9 +202,9 @@ def _lowest_loss(result: Result) -> float | None:
 def _bases(
     rows: Sequence[TableRow], baselines: Sequence[Baseline], compared: tuple[str, ...], varied: tuple[str, ...]
 ) -> list[dict[int | str, bool]]:
-    """Return for each row the numbers of its baselines (perhaps its own), or the name of a baseline that is missing.
+    """Return the baselines of each row: the number of the baseline's row, or its name if it has no row.
 
-    The value tells whether the row is a baseline of the report; a row's own recipe in another setting is not.
+    The value tells whether that row is a baseline of the report. A row's own recipe in another setting is none.
     """
 
     def place(row: TableRow, base: Baseline) -> int | str:
@@ -226,7 +225,7 @@ def _bases(
 
 
 def _compared(rows: Sequence[TableRow], bases: Sequence[Mapping[int | str, bool]], metric: Metric) -> list[TableRow]:
-    """Return rows with their differences. Of two baselines of each other, the one named later has the difference."""
+    """Return rows with their differences. Of two rows that are baselines of each other, the later one has the difference."""
     named = {number for places in bases for number, plain in places.items() if plain}
     compared = []
     for number, (row, places) in enumerate(zip(rows, bases, strict=True)):
@@ -269,7 +268,7 @@ def _seeds(scores: Mapping[str, float]) -> dict[int, float]:
 
 
 def _best(metric: Metric, rows: list[TableRow]) -> tuple[TableRow, ...]:
-    """Mark each setting's best mean. A row with runs that have no score is never best, because its mean leaves them out.
+    """Mark the best mean of each setting. A row with an unscored run is never best, because its mean leaves the run out.
 
     A setting with a single row has no best row.
     """
@@ -293,7 +292,7 @@ def _best(metric: Metric, rows: list[TableRow]) -> tuple[TableRow, ...]:
 
 
 def with_verdicts(tables: Sequence[tuple[Metric, Sequence[TableRow]]]) -> list[tuple[TableRow, ...]]:
-    """Return the rows of all blocks with Holm's p, verdicts and marks; one correction over the whole report."""
+    """Return the rows of all blocks with Holm's p, verdicts and marks; all differences are corrected together."""
     differences = [
         (metric, difference) for metric, listed in tables for row in listed for difference in row.differences
     ]

@@ -1,15 +1,22 @@
-"""Decoded sentences side by side: the same few of the test set, by each recipe's model."""
+"""Decoded sentences side by side, with their sources and references from the prepared tasks of a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embinit.experiments.experiment import Block
 from embinit.experiments.spec import Spec
 from embinit.reports.analysis.rows import Results, finished, grouped
 from embinit.reports.model import Example
 from embinit.reports.scores import TableRow
+
+if TYPE_CHECKING:
+    from embinit.prepared.folder import Prepared
 
 
 def _as_it_is(text: str) -> str:
@@ -29,19 +36,19 @@ class SplitTexts:
 Texts = Callable[[Spec, str], SplitTexts | None]
 
 _SHOWN = 5
-#: Rows that fit side by side.
+#: The number of rows that fit side by side.
 _ROWS = 6
 
 
 def no_texts(spec: Spec, split: str) -> None:
-    """Return None: without the data set, examples have only outputs."""
+    """Return None, so that examples have only outputs."""
 
 
 def examples(block: Block, rows: Sequence[TableRow], results: Results, texts: Texts = no_texts) -> tuple[Example, ...]:
-    """Return a few sentences, evenly spaced among those on which the models differ; none is picked by hand.
+    """Return a few sentences, evenly spaced among those on which the models differ.
 
-    Each row of the first setting shows its lowest seed. A classification needs `texts`, because labels without their text
-    say nothing.
+    Each row of the first setting shows its lowest seed. A classification needs `texts`, because labels are useless without
+    their texts.
     """
     outputs: dict[str, list[str]] = {}
     spec = None
@@ -77,3 +84,56 @@ def _spaced(places: list[int]) -> list[int]:
     if len(places) <= _SHOWN:
         return places
     return [places[(2 * k + 1) * len(places) // (2 * _SHOWN)] for k in range(_SHOWN)]
+
+
+@cache
+def prepared_with(data: str, folder: Path) -> Prepared | None:
+    """Return the prepared task with this fingerprint, if it lies in this folder."""
+    if not data or not folder.is_dir():
+        return None
+    from embinit.prepared.folder import is_intact, open_prepared
+
+    for path in sorted(folder.iterdir()):
+        if (path / "manifest.json").is_file() and is_intact(path, data):
+            return open_prepared(path)
+    return None
+
+
+def texts_in(folder: Path) -> Texts:
+    """Return a function that finds a run's sentences, if its prepared task lies in this folder."""
+
+    def texts(spec: Spec, split: str) -> SplitTexts | None:
+        prepared = prepared_with(spec.task.data, folder)
+        return None if prepared is None or split not in prepared.splits else _known(prepared, split)
+
+    return texts
+
+
+def data_notes(names: Mapping[str, str], folder: Path) -> list[str]:
+    """Return the notes on a user's own data: its splits and their sizes. Known data sets have theirs in `prepare`.
+
+    Parameters
+    ----------
+    names
+        The names of tasks by the fingerprints of their data.
+    folder
+        The folder of prepared tasks.
+    """
+    tasks = [(name, prepared_with(data, folder)) for data, name in names.items()]
+    own = [(name, task) for name, task in tasks if task is not None and task.manifest["name"] == "files"]
+    return [f"{name}: {note}" for name, task in own for note in task.manifest["notes"]]
+
+
+def _known(prepared: Prepared, split: str) -> SplitTexts:
+    from embinit.experiments.execution.scoring import text_of
+    from embinit.text.markers import scheme_of
+
+    first, last = prepared.sides[0], prepared.sides[-1]
+    scheme, target = (scheme_of(prepared.vocabularies[side].tokens) for side in (first, last))
+    packed, tokens = prepared.packed(split, first), prepared.vocabularies[first].tokens
+    sources = [text_of([tokens[i] for i in packed[row]], scheme) for row in range(len(packed))]
+    if prepared.task == "translation":
+        references = [text_of(words, target) for words in prepared.reference_tokens(split)]
+        return SplitTexts(sources, references, lambda text: text_of(re.split(" +", text), target))
+    names = prepared.manifest["labels"]
+    return SplitTexts(sources, [str(names[label]) for label in prepared.labels(split)])

@@ -1,4 +1,4 @@
-"""Starts that are judged by themselves: chosen on other seeds (a block with `chooses_for`), or named beforehand."""
+"""Judge starts that were chosen on other seeds (a block with `chooses_for`), or that were named beforehand."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def _named(part: Part, row: TableRow) -> Choice:
 def choice_verdicts(
     choices: Sequence[Choice], baselines: Sequence[Baseline]
 ) -> tuple[JudgedChoices | AwaitedChoices, ...]:
-    """Return what becomes of the starts that were chosen on other seeds, then of those that were named beforehand.
+    """Return the verdicts on starts that were chosen on other seeds, then on those that were named beforehand.
 
-    Chosen starts that are not judged yet are given only if all candidates were run.
+    Chosen starts that are not judged yet are listed only if all candidates were run.
     """
     chosen, named = ([choice for choice in choices if choice.named == way] for way in (False, True))
     judged = [tuple(choice for choice in group if choice.differences) for group in (chosen, named)]
@@ -102,7 +102,7 @@ def choice_verdicts(
 
 
 def with_named(parts: Sequence[Part], choices: Sequence[Choice]) -> tuple[Part, ...]:
-    """Return blocks whose answers begin with the start that was named there, which is corrected by itself."""
+    """Return the blocks; the answer of a block with a named start begins with the verdict on this start."""
     named = {choice.block: NamedStart(choice) for choice in choices if choice.named and choice.differences}
     return tuple(
         replace(part, answer=answer([named[part.name], *part.answer.verdicts])) if part.name in named else part

@@ -1,4 +1,4 @@
-"""What size costs: how each line of a sweep over scale changes from its smallest rows to its largest, paired by seed."""
+"""The cost of size: the change of each line of a sweep over scale from its smallest rows to its largest, paired by seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SizeCost:
     line: str
     #: the recipe, or whatever else is compared in the block
     series: str
-    #: of the score, from the smallest rows to the largest; its interval has one σ, pooled over all lines
+    #: the change of the score from the smallest rows to the largest; its interval has one σ, pooled over all lines
     change: MeanInterval
     #: that change minus that of the first line with the same series, or of the first line of all if each has its own series;
     #: None for the first line
@@ -84,16 +84,17 @@ def _ends(part: Part) -> tuple[float, float] | None:
 
 
 def size_changes(parts: Sequence[Part], recipe: str) -> tuple[SizeChanges, ...]:
-    """Return what size costs the lines of one recipe, each line once; nothing if no block is a sweep over scale.
+    """Return the cost of size for the lines of one recipe, each line once; nothing if no block is a sweep over scale.
 
-    Lines are named by what sets them apart in their block, and by their block if nothing does or if another has that name.
+    A line is named by the words that distinguish it in its block. The name of its block is added if these words are missing
+    or occur twice.
     """
     spans: dict[tuple[float, float], dict[tuple[float, int], tuple[str, SizeCost, Part]]] = {}
     for part in parts:
         ends = _ends(part)
         for cost in size_costs(part):
             if ends is not None and cost.series == recipe:
-                # One line may stand in several blocks; its first name serves.
+                # A line may be part of several blocks; its first name is used.
                 known = spans.setdefault(ends, {})
                 known.setdefault((cost.change.mean, cost.change.n), (_apart(part, cost), cost, part))
     return tuple(SizeChanges(recipe, *ends, _named(list(costs.values()))) for ends, costs in spans.items())
@@ -115,7 +116,7 @@ def _apart(part: Part, cost: SizeCost) -> str:
 
 
 def size_table(part: Part) -> Table | None:
-    """Return each line's change, and its distance to the first line's; None if there are not two lines to compare."""
+    """Return the change of each line, and its difference to the first line; None for fewer than two lines."""
     ends, costs = _ends(part), size_costs(part)
     if ends is None or len(costs) < 2:
         return None
@@ -128,6 +129,6 @@ def size_table(part: Part) -> Table | None:
         )
         for cost in costs
     )
-    caption = f"What size costs, {span}: paired by seed; 95 % intervals by one σ, pooled over these lines"
+    caption = f"The cost of size, {span}: paired by seed; 95 % intervals by one σ, pooled over these lines"
     alone = len({cost.series for cost in costs}) == len(costs)
     return Table(caption, ("", span, f"against {costs[0].line if alone else _apart(part, costs[0])}"), rows)

@@ -1,4 +1,4 @@
-"""What sweeps show: where each line is best, what is as good within noise, where a line differs from the baseline's."""
+"""Verdicts on sweeps: the best place of each line, places that are as good, and differences to the baseline's line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from embinit.statistics import pooled
 
 
 def sweep_verdicts(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> tuple[SweepOptima | SweepDifference, ...]:
-    """Return where each line of a sweep is best, and where it is better or worse than the baseline's."""
+    """Return the best place of each line of a sweep, and the places where it is better or worse than the baseline's line."""
     optima = _optima(rows, metric, sweep)
     return (SweepOptima(tuple(optima[:NAMED]), max(0, len(optima) - NAMED)), *_differences(rows, sweep))
 
 
 def _optima(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> list[SweepOptimum]:
-    """Return where each line of a sweep is best, the best line first, with its neighbours that are as good."""
+    """Return the best place of each line of a sweep with its equally good neighbours, the best line first."""
     below = _below(rows, metric, sweep)
     sign = 1 if metric.higher else -1
     optima = []
@@ -50,7 +50,7 @@ def _below(rows: Sequence[TableRow], metric: Metric, sweep: Sweep) -> set[str]:
 
 
 def _differences(rows: Sequence[TableRow], sweep: Sweep) -> list[SweepDifference]:
-    """Return at which places of a sweep each line is better or worse than the baseline's."""
+    """Return the places of a sweep at which each line is better or worse than the baseline's line."""
     known = {row.label: row.difference for row in rows if row.difference is not None}
     directions: tuple[Direction, ...] = ("better", "worse")
     differences = []

@@ -1,4 +1,4 @@
-"""Named places on the axis of a sweep over scale: Xavier's own rows, and a source's rows as they are."""
+"""Named places on the axis of a sweep over scale: Xavier's rows, and the unscaled rows of a source."""
 
 from __future__ import annotations
 

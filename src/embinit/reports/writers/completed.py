@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from embinit.format import plural
+from embinit.format import ended, plural
 from embinit.reports.analysis.answers import caveats
 from embinit.reports.metrics import setting
 from embinit.reports.model import Part, Summary
 from embinit.reports.scores import TableRow
-from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import mean
 
 #: Table rows without a run that a sentence names.

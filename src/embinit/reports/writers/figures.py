@@ -23,7 +23,7 @@ FORMATS = ("svg", "png", "pdf")
 #: Colours that readers with red-green blindness can tell apart; the first is the baseline's. The page has the same.
 COLORS = ("#55595f", "#0072b2", "#c2410c", "#00805f", "#a8467f", "#8a6a00", "#3b5bdb", "#7a4a2b")
 _DASHES = ("-", "--", ":", "-.", (0, (1, 3)), (0, (8, 2)))
-#: The most panels, lines in a panel, and lines of different settings in one panel; more would be unreadable.
+#: The largest number of panels, of lines in a panel, and of lines with different settings in one panel.
 _PANELS, _LINES, _SHARED = 8, 16, 4
 #: The name of a picture's file.
 _NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
@@ -249,7 +249,7 @@ def _write(path: Path, title: str, panels: Sequence[Panel], labels: tuple[str, s
     left = f" (the first {_PANELS} of {len(panels)} settings)" if len(panels) > _PANELS else ""
     across = min(len(drawn), 2)
     down = -(-len(drawn) // across)
-    # Text of an experiment is text: a $ in it is no formula. Equal data gives equal files.
+    # A $ in the text of an experiment must not become a formula, and equal data must give equal files.
     settings = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 10}
     with matplotlib.rc_context(settings):
         size = (6.8 if across == 1 else 8.4, 4.2 if down == 1 else 1.2 + 2.6 * down)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from embinit.format import ended
 from embinit.reports.model import Summary, Table
 from embinit.reports.writers import tables
-from embinit.reports.writers.markdown import ended
 
 _SPARE = ("95 %", "p (Holm)")
 _SPECIAL = {
@@ -64,7 +64,7 @@ def latex(summary: Summary) -> str:
 
 
 def _narrow(table: Table) -> Table:
-    """Return the table without the columns that do not fit a page; the CSV has them."""
+    """Return the table without columns that do not fit a page; the CSV has all columns."""
     kept = [place for place, name in enumerate(table.header) if name not in _SPARE]
     rows = tuple(tuple(row[place] for place in kept) for row in table.rows)
     return Table(table.caption, tuple(table.header[place] for place in kept), rows)

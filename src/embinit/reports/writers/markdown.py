@@ -74,7 +74,7 @@ def _part(part: Part, head: str) -> list[str]:
 
 
 def table(content: Table) -> str:
-    """Return a table as Markdown; the best is bold, numbers are set right."""
+    """Return a table as Markdown, with the best in bold and numbers aligned right."""
     rule = ["---"] * content.words + ["--:"] * (len(content.header) - content.words)
     body = [[f"**{text(str(cell))}**" if cell.strong else text(str(cell)) for cell in row] for row in content.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in ([text(name) for name in content.header], rule, *body))
@@ -91,11 +91,6 @@ def details(head: str, lines: Sequence[str], name: str = "") -> list[str]:
         "</details>",
         "",
     ]
-
-
-def ended(text: str) -> str:
-    """Return text of a user with a full stop, if it has no mark at its end."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def text(plain: str) -> str:

@@ -22,7 +22,7 @@ def mean(stated: MeanInterval | None, metric: Metric) -> str:
 
 
 def seeds(row: TableRow) -> str:
-    """Return the runs that a row lacks: `(2/5)`, `(4/5, 1 diverged)`; empty if it lacks none."""
+    """Return the count of an incomplete row: `(2/5)`, `(4/5, 1 diverged)`; empty for a complete one."""
     there = len(row.scores)
     lacks = [f"{there}/{row.planned}"] if there < row.planned else []
     lacks += [f"{row.diverged} diverged"] if row.diverged else []
@@ -38,7 +38,7 @@ def against(difference: Difference | None, metric: Metric) -> str:
 
 
 def within(value: bool | None) -> str:
-    """Return whether a difference to the paper lies within noise, in a word."""
+    """Return `yes` or `no`: whether a difference to the paper lies within noise."""
     return NONE if value is None else "yes" if value else "no"
 
 
@@ -118,12 +118,12 @@ def _difference(row: TableRow, difference: Difference | None, metric: Metric, co
 def overview(summary: Summary) -> Table | None:
     """Return all blocks in one table, a line each and a column for each recipe; None if that adds nothing."""
     parts = [part for part in summary.parts if part.sweep is None and part.measured is None]
-    shown = [part for part in parts if len({row.setting for row in part.rows}) == 1]
-    series = [name for name in summary.colors if any(row.series == name for part in shown for row in part.rows)]
-    if len(shown) < 2 or len(series) > 8:
+    comparable = [part for part in parts if len({row.setting for row in part.rows}) == 1]
+    series = [name for name in summary.colors if any(row.series == name for part in comparable for row in part.rows)]
+    if len(comparable) < 2 or len(series) > 8:
         return None
     lines = []
-    for part in shown:
+    for part in comparable:
         by_series = {row.series: row for row in part.rows}
         label = part.metric.label
         name = part.name if part.name.endswith(f", {label}") else f"{part.name}, {label}"

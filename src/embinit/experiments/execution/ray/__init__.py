@@ -1,1 +1,1 @@
-"""Engines beside the local one: the same groups of jobs, executed on other machines."""
+"""Train groups of jobs on the machines of a Ray cluster."""

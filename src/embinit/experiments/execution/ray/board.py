@@ -1,4 +1,4 @@
-"""Where workers write how they are doing, and read whether they are still wanted."""
+"""The board on which workers report their progress, and read whether to stop."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 from embinit.experiments.execution.observer import Watch
 from embinit.experiments.jobs import Group
 
-#: the group's number, a method of Watch, and what it is told
+#: the number of the group, the name of a callback of Watch, and its value
 Note = tuple[int, str, Any]
 _FIRST_SECONDS = 10.0
 
 
 class Board:
-    """Notes until somebody takes them; an actor on the machine of whoever started the work."""
+    """Notes of workers that wait to be read; an actor on the machine that started the work."""
 
     def __init__(self) -> None:
         self._notes: list[Note] = []
         self._stopped = False
 
     def tell(self, note: Note) -> bool:
-        """Keep a note; return whether the work is to be given up."""
+        """Keep a note; return whether the worker must stop."""
         self._notes.append(note)
         return self._stopped
 
@@ -35,20 +35,20 @@ class Board:
         return notes
 
     def stop(self) -> list[Note]:
-        """Say to all who write here from now on that the work is to be given up; return the notes until now."""
+        """Tell every worker that writes from now on to stop; return the notes since the last call."""
         self._stopped = True
         return self.take()
 
 
 class FarBoard:
-    """A board on another machine; only the first answer is waited for, and a board that is gone is no trouble."""
+    """A board on another machine. Only the first answer is awaited, and a lost board is no error."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
         self._answer: Any = None
 
     def tell(self, note: Note) -> bool:
-        """Send a note; return what was answered to the one before, if it is known by now."""
+        """Send a note; return the answer to the note before, if it has arrived."""
         ray = importlib.import_module("ray")
         first, before = self._answer is None, self._answer
         self._answer = self._actor.tell.remote(note)
@@ -59,29 +59,29 @@ class FarBoard:
         return False
 
 
-class GivenUp(BaseException):
-    """The work is not wanted any more; no error, so that nobody records it as a failure."""
+class StopRequested(BaseException):
+    """The worker was told to stop. This is no Exception, so that nothing records it as a failure."""
 
 
-class Telling(Watch):
-    """Writes on a board how far one group is."""
+class BoardObserver(Watch):
+    """Writes the progress of one group on a board."""
 
     def __init__(self, board: Board | FarBoard, number: int, members: int) -> None:
         self._board, self._number, self._members = board, number, members
         self._tell("started", f"process {os.getpid()} on {socket.gethostname()}")
 
-    def _tell(self, what: str, value: Any) -> None:
-        if self._board.tell((self._number, what, value)):
-            raise GivenUp
+    def _tell(self, callback: str, value: Any) -> None:
+        if self._board.tell((self._number, callback, value)):
+            raise StopRequested
 
     def moment(self, group: Group, moment: Any) -> None:
-        """Tell how far it is; the records only where they are of all members, not of a half that fits the memory."""
+        """Write the progress. The records are left out if the group was halved, because they lack members."""
         whole = len(group.jobs) == self._members
         self._tell("moment", vars(moment) if whole else {**vars(moment), "records": None})
 
     def finished(self, group: Group, folders: list[Path]) -> None:
-        """Say nothing: it is finished when its folders have arrived."""
+        """Write nothing: a group is finished once its folders have arrived."""
 
-    def said(self, text: str) -> None:
-        """Pass on anything else."""
-        self._tell("said", text)
+    def message(self, text: str) -> None:
+        """Write any other message."""
+        self._tell("message", text)

@@ -1,4 +1,4 @@
-"""A Ray cluster: one that runs, by its address, or one of this machine alone that is started and ended here."""
+"""Connect to a running Ray cluster by its address, or start one on this machine for the time of the work."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ from typing import Any
 from embinit.errors import EmbinitError, require
 from embinit.experiments.execution.processes import cores
 
-#: Seconds in which something must answer at an address; Ray itself tries for minutes.
+#: The seconds that an address has to answer; Ray itself tries for minutes.
 _ANSWER_SECONDS = 10.0
 _AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
 def check(address: str | None, device: str = "auto") -> None:
-    """Raise where Ray is not installed, where nothing answers at the address, or where the device is no kind of device."""
+    """Raise EmbinitError if Ray is not installed, nothing answers at the address, or the device is unknown."""
     if device not in ("auto", "cpu", "cuda"):
-        raise EmbinitError(f"the engine ray takes the device auto, cpu or cuda, not {device!r}: Ray chooses the card")
+        raise EmbinitError(
+            f"--device {device} does not fit the engine ray; give auto, cpu or cuda (Ray chooses the card)"
+        )
     _set_up(address)
     require("ray", "ray", "the engine ray")
     if address is None or address == "auto":
         return
     host, _, port = address.rpartition(":")
     if "://" in address or not host or not port.isdigit():
-        raise EmbinitError(f"{address!r} is no address of a Ray cluster: HOST:PORT, as `ray start` prints it, or auto")
+        raise EmbinitError(
+            f"{address!r} is no address of a Ray cluster; give HOST:PORT, as `ray start` prints it, or auto"
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
@@ -40,7 +44,7 @@ def check(address: str | None, device: str = "auto") -> None:
 
 @contextmanager
 def connected(address: str | None, cpus: int | None = None) -> Iterator[Any]:
-    """Yield the module `ray`, connected; without an address to a cluster of this machine's GPUs and of so many cores."""
+    """Yield the module `ray`, connected. Without an address, the cluster has this machine's GPUs and `cpus` cores."""
     check(address)
     ray = require("ray", "ray", "the engine ray")
     own = {"num_cpus": cpus or cores(), "include_dashboard": False} if address is None else {}
@@ -57,24 +61,24 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[Any]:
 
 
 def _set_up(address: str | None) -> None:
-    """Set what Ray reads from the environment when it is imported or starts; what the user has set stays."""
+    """Set the environment variables that Ray reads when it starts, unless the user has set them."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")  # so often an address that is silent is tried
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")  # the number of tries at a silent address
     if address is None and not any(name in os.environ for name in _AUTHENTICATION):
-        # Who can reach a cluster can run code on it. Left to itself, Ray keeps a token in the user's home for ever.
+        # Anybody who reaches a cluster without a token can run code on it. Ray's own token would stay in the user's home.
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line why Ray did not start or let nobody in."""
+    """Return in one line why Ray did not start or refused the connection."""
     if "AuthToken" in f"{error} {error.__cause__}":
-        return "it wants its token; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token of the head node"
+        return "it needs a token; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token of the head node"
     return " ".join(str(error).split()) or type(error).__name__
 
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Put SIGTERM back as it was: Ray takes it over when it starts."""
+    """Restore the handler of SIGTERM, which Ray replaces when it starts."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -84,12 +88,12 @@ def _signals_kept() -> Iterator[None]:
 
 
 def device_and_slots(ray: Any, device: str) -> tuple[str, int]:
-    """Return what the cluster trains on, `cuda` or `cpu`, and how many groups it can train at a time."""
+    """Return the device of the cluster, `cuda` or `cpu`, and the number of groups that it can train at a time."""
     resources = ray.cluster_resources()
     cards, processors = int(resources.get("GPU", 0)), int(resources.get("CPU", 0))
     chosen = device if device != "auto" else "cuda" if cards else "cpu"
     slots = cards if chosen == "cuda" else processors
     if not slots:
         missing = "GPU" if chosen == "cuda" else "CPU"
-        raise EmbinitError(f"no node of the Ray cluster has a {missing} to give; `ray status` shows what they have")
+        raise EmbinitError(f"no node of the Ray cluster has a {missing}; `ray status` lists its resources")
     return chosen, slots

@@ -1,7 +1,7 @@
-"""`execute_on_ray`: the same groups of jobs as tasks of a Ray cluster, whose results come back through this process.
+"""`execute_on_ray`: train groups of jobs as tasks of a Ray cluster; this process receives the results.
 
-Nodes need no common disk. A task whose worker or node is lost is done again elsewhere, from its beginning, and gives the
-same numbers. While a group is worked on, this process holds its lock, so that others leave it alone.
+Nodes need no shared disk. If a worker or node is lost, its task starts again on another one and gives the same numbers. This
+process holds the lock of every group in training, so that no other process trains it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.execution.ray.board import Board, FarBoard
 from embinit.experiments.execution.ray.cluster import check, connected, device_and_slots
 from embinit.experiments.execution.ray.parcels import order_of, parcel_of
-from embinit.experiments.execution.ray.task import Made, make_group
+from embinit.experiments.execution.ray.task import WorkerResult, train_group
 from embinit.experiments.execution.worker import Work
 from embinit.experiments.jobs import Group, Job, read_jobs
 from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.store import is_done
 
-#: How often a group is begun again when its worker is lost.
+#: The number of times that a group starts again after its worker is lost.
 _RETRIES = 3
 _POLL_SECONDS = 0.5
-#: How long workers have to hear that they are not wanted any more, and so to remove their folders.
+#: The seconds that workers have to stop and to remove their folders.
 _LEAVE_SECONDS = 10.0
 
 
@@ -50,9 +50,10 @@ def execute_on_ray(
     stopping: Callable[[], bool] = lambda: False,
     keep_weights: bool = False,
 ) -> ExecutionSummary:
-    """Return what became of the jobs of a file; every finished run is a folder below `out`, on this machine.
+    """Train the jobs of a file on a Ray cluster and return their outcome.
 
-    Without an `address`, a cluster of this machine is started for it, with as many cores as `workers` says.
+    Parameters are those of `execute`, with two differences. Every finished run is a folder below `out` on this machine.
+    Without an `address`, a cluster is started on this machine, with `workers` cores.
     """
     check(address, device)
     plan = read_jobs(jobs)
@@ -62,7 +63,7 @@ def execute_on_ray(
         return ExecutionSummary(already=already)
     with connected(address, workers) as ray:
         chosen, slots = device_and_slots(ray, device)
-        share = -(-(len(keys) - already) // slots)  # so that every slot of the cluster has something to do
+        share = -(-(len(keys) - already) // slots)  # so that every slot of the cluster has work
         groups = checkpoints.groups_of(plan.jobs, out, min(share, members or share), chosen)
         summary = ExecutionSummary(already=already)
         work = Work(out, chosen, 0.0, plan.commit, watch or Watch(), stopping, summary, keep_weights)
@@ -78,20 +79,20 @@ def execute_on_ray(
 
 @dataclass
 class _Task:
-    """A group under way, and the lock that is held for it."""
+    """A group in training, and its lock."""
 
     number: int
     group: Group
     folder: Path
     lock: Lock
     held: ExitStack
-    #: the worker that was last heard of
+    #: the worker that reported last
     worker: str = ""
 
 
 @dataclass
 class _Driver:
-    """Hands groups to the cluster, and takes in what comes back."""
+    """Submits groups to the cluster and receives the results."""
 
     ray: Any
     work: Work
@@ -99,14 +100,14 @@ class _Driver:
     pending: dict[Any, _Task] = field(default_factory=dict)
 
     def submit(self, jobs: Path, groups: list[Group]) -> None:
-        """Make every group a task; what several of them read is sent once."""
+        """Submit every group as a task; files that several groups read are sent once."""
         content = json.loads(jobs.read_text("utf-8"))
         self.board = self._board()
         board = FarBoard(self.board)
         sent: dict[str, Any] = {}
         needs = {"num_gpus": 1, "num_cpus": 0} if self.work.device == "cuda" else {"num_cpus": 1}
-        # A process a group: none keeps what the one before held in memory.
-        task = self.ray.remote(max_calls=1, max_retries=_RETRIES, retry_exceptions=False, **needs)(make_group)
+        # Each group has a process of its own, so that no memory of an earlier group is kept.
+        task = self.ray.remote(max_calls=1, max_retries=_RETRIES, retry_exceptions=False, **needs)(train_group)
         for number, group in enumerate(groups):
             order = order_of(content, group.keys)
             for path in order.paths:
@@ -116,12 +117,12 @@ class _Driver:
             held = self._locked(number, group)
             if held is not None:
                 named = task.options(name=f"embinit {group.name}")
-                what = (number, embinit.__version__, order.jobs, self.work.device, board)
-                ref = named.remote(*what, *files, keep_weights=self.work.keep_weights)
+                head = (number, embinit.__version__, order.jobs, self.work.device, board)
+                ref = named.remote(*head, *files, keep_weights=self.work.keep_weights)
                 self.pending[ref] = held
 
     def _board(self) -> Any:
-        """Return a board on this node, which no other node's loss takes away."""
+        """Return a board on this node, so that the loss of another node does not affect it."""
         strategies = importlib.import_module("ray.util.scheduling_strategies")
         here = strategies.NodeAffinitySchedulingStrategy(self.ray.get_runtime_context().get_node_id(), soft=False)
         return self.ray.remote(num_cpus=0, scheduling_strategy=here)(Board).remote()
@@ -132,12 +133,12 @@ class _Driver:
         lock = held.enter_context(locked(folder / "lock"))
         if lock is None:
             self.work.summary.elsewhere += group.keys
-            self.work.watch.said(f"{len(group.jobs)} runs are left to the process that is at work on them")
+            self.work.watch.message(f"{len(group.jobs)} runs are left to another process, which trains them")
             return None
         return _Task(number, group, folder, lock, held)
 
     def listen(self) -> None:
-        """Take in what comes back until everything has, or until it is asked to stop."""
+        """Receive results until all groups are done, or until it is asked to stop."""
         while self.pending:
             ready, _ = self.ray.wait(list(self.pending), timeout=_POLL_SECONDS)
             self._read_board()
@@ -148,38 +149,38 @@ class _Driver:
                 return
 
     def _read_board(self, last: bool = False) -> None:
-        """Pass on what workers have written; the last time, say that they are to give up."""
+        """Pass the notes of workers to the observer; the last time, also tell the workers to stop."""
         tasks = {task.number: task for task in self.pending.values()}
         for task in tasks.values():
             task.lock.touch()
         try:
             notes = self.ray.get((self.board.stop if last else self.board.take).remote(), timeout=_LEAVE_SECONDS)
         except self.ray.exceptions.RayError:
-            return  # how far it is, is not known; what comes back is not touched by that
-        for number, what, value in notes:
+            return  # the progress is unknown, and the results do not depend on it
+        for number, callback, value in notes:
             if number in tasks:
-                self._pass_on(tasks[number], what, value)
+                self._pass_on(tasks[number], callback, value)
 
-    def _pass_on(self, task: _Task, what: str, value: Any) -> None:
+    def _pass_on(self, task: _Task, callback: str, value: Any) -> None:
         watch = self.work.watch
-        if what == "started":
+        if callback == "started":
             if task.worker:
-                watch.said(f"{task.worker} was lost; its {len(task.group.jobs)} runs begin again, by {value}")
+                watch.message(f"{task.worker} was lost; its {len(task.group.jobs)} runs begin again on {value}")
             task.worker = value
             checkpoints.announce(task.folder, task.group)
             watch.started(task.group)
-        elif what == "moment":
+        elif callback == "moment":
             moment = SimpleNamespace(**value)
             checkpoints.note(task.folder, moment)
             watch.moment(task.group, moment)
         else:
-            watch.said(value)
+            watch.message(value)
 
     def _take(self, ref: Any) -> None:
         task = self.pending.pop(ref)
         with task.held:
             try:
-                made = self.ray.get(ref)
+                result = self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:
                 cause = getattr(error, "cause", error)
                 kind = "" if isinstance(cause, EmbinitError) else f"{type(cause).__name__}: "
@@ -188,23 +189,23 @@ class _Driver:
                 sentence = str(error).strip().partition("\n")[0].partition(". ")[0]
                 self.work.failed(task.group, f"its worker was lost {_RETRIES + 1} times: {sentence}", str(error))
             else:
-                if not made.stopped:
-                    self._write(task.group, made)
+                if not result.stopped:
+                    self._write(task.group, result)
             self._clear(task)
 
-    def _write(self, group: Group, made: Made) -> None:
-        """Write the runs that came back, and why others did not."""
+    def _write(self, group: Group, result: WorkerResult) -> None:
+        """Write the finished runs, and record why the others failed."""
         out, taken = self.work.out, []
-        if made.archive:
+        if result.archive:
             with tempfile.NamedTemporaryFile(prefix="embinit-", suffix=".tar.gz") as file:
-                file.write(made.archive)
+                file.write(result.archive)
                 file.flush()
                 taken = collect(Path(file.name), out).taken
         self.work.summary.written += [out / key for key in taken]
         lost: dict[tuple[str, str], list[Job]] = {}
         for job in group.jobs:
             if not is_done(out / job.key):
-                why = made.failed.get(job.key, ("its worker sent nothing back", ""))
+                why = result.failed.get(job.key, ("its worker sent no result", ""))
                 lost.setdefault(why, []).append(job)
         for (reason, details), jobs in lost.items():
             self.work.failed(Group(tuple(jobs)), reason, details)
@@ -212,16 +213,16 @@ class _Driver:
             self.work.watch.finished(group, [out / key for key in group.keys if is_done(out / key)])
 
     def leave(self) -> None:
-        """Have what is still under way given up, keep what is finished by then, and give the locks back.
+        """Stop the tasks in training, keep those that finish meanwhile, and release the locks.
 
-        Workers are told, and the rest ends when this process disconnects. `ray.cancel` is not used: Ray 2.60 was seen to
-        abort this process when a task completed meanwhile.
+        Workers are told to stop, and the others end when this process disconnects. `ray.cancel` is not used, because Ray
+        2.60 aborted this process if a task completed meanwhile.
         """
         try:
             if self.pending:
                 self._read_board(last=True)
-                at_work = [ref for ref, task in self.pending.items() if task.worker]
-                ready = self.ray.wait(at_work, num_returns=len(at_work), timeout=_LEAVE_SECONDS)[0] if at_work else []
+                active = [ref for ref, task in self.pending.items() if task.worker]
+                ready = self.ray.wait(active, num_returns=len(active), timeout=_LEAVE_SECONDS)[0] if active else []
                 for ref in ready:
                     self._take(ref)
         finally:
@@ -230,6 +231,6 @@ class _Driver:
                     self._clear(task)
 
     def _clear(self, task: _Task) -> None:
-        """Remove what said that the group is under way; a checkpoint of the local engine stays until its runs are done."""
+        """Remove the folder of the group; it stays if it has a checkpoint of the local engine and unfinished runs."""
         if all(is_done(self.work.out / key) for key in task.group.keys) or not (task.folder / "state").exists():
             shutil.rmtree(task.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What travels between machines that share no disk: a group's jobs and the files they read one way, run folders back."""
+"""Files as bytes, for machines that share no disk: jobs and their data are sent to a worker, run folders come back."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Parcel = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Order:
-    """A jobs.json of some jobs alone, and the paths of the files and folders that it names."""
+    """The content of a jobs.json with some jobs of a plan, and the paths of the files and folders that it names."""
 
     jobs: bytes
     paths: tuple[str, ...]
 
 
 def order_of(content: dict[str, Any], keys: Collection[str]) -> Order:
-    """Return the part of a jobs.json that is about these runs."""
+    """Return the part of a jobs.json that describes these runs."""
     jobs = [job for job in content["jobs"] if job["key"] in keys]
     used = [side["rows"] for job in jobs for side in job["sides"].values() if side["rows"] is not None]
     tasks = {job["task"]: content["tasks"][job["task"]] for job in jobs}
@@ -53,7 +53,7 @@ def unpack(parcel: Parcel, root: Path) -> None:
 
 
 def archive_of(folders: Collection[Path]) -> bytes:
-    """Return run folders as one archive, each under its own name, as `collect` takes it."""
+    """Return an archive of run folders, each under its own name, for `collect`."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w:gz") as tar:
         for folder in folders:

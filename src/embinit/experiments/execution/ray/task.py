@@ -1,4 +1,4 @@
-"""What a worker does with a group of jobs: the same as `embinit execute`, in a folder that is gone afterwards."""
+"""Train a group of jobs on a worker, as `embinit execute` does, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 import embinit
 from embinit.errors import EmbinitError
 from embinit.experiments.execution.observer import Watch
-from embinit.experiments.execution.ray.board import Board, FarBoard, GivenUp, Telling
+from embinit.experiments.execution.ray.board import Board, BoardObserver, FarBoard, StopRequested
 from embinit.experiments.execution.ray.parcels import Parcel, archive_of, unpack
 from embinit.experiments.runs.store import is_done
 
 
 @dataclass(frozen=True)
-class Made:
-    """What comes back from a worker."""
+class WorkerResult:
+    """The results that a worker sends back."""
 
-    #: finished runs; empty where there are none
+    #: an archive of the finished runs; empty if there are none
     archive: bytes
-    #: key -> why it failed, and where
+    #: key of a failed run -> the reason, and the traceback
     failed: dict[str, tuple[str, str]]
-    #: it was given up, as was asked
+    #: whether it stopped because it was told to
     stopped: bool = False
 
 
-def make_group(
+def train_group(
     number: int,
     version: str,
     jobs: bytes,
@@ -37,39 +37,60 @@ def make_group(
     board: Board | FarBoard,
     *parcels: Parcel,
     keep_weights: bool = False,
-) -> Made:
-    """Return the runs of a group; `number` is the group's on the board, `version` that of who asks."""
+) -> WorkerResult:
+    """Return the runs of a group.
+
+    Parameters
+    ----------
+    number
+        The number of the group on the board.
+    version
+        The version of embinit on the machine that started the work; it must be the version here.
+    jobs
+        The content of a jobs.json with the jobs of the group.
+    device
+        `cpu` or `cuda`.
+    board
+        The board for the progress.
+    parcels
+        The prepared tasks and the rows that the jobs read.
+    keep_weights
+        Whether run folders also get the weights of the best epoch.
+    """
     if embinit.__version__ != version:
         host = socket.gethostname()
-        raise EmbinitError(f"{host} has embinit {embinit.__version__}, and {version} asks; install the same on all")
-    import torch  # takes seconds, in which nobody could be told to stop: before the work is announced
+        raise EmbinitError(
+            f"{host} has embinit {embinit.__version__}, but the work was started by {version}; "
+            "install one version on all machines"
+        )
+    import torch  # before the first note: the import takes seconds, in which the worker could not be told to stop
 
     if device == "cpu":
-        torch.set_num_threads(1)  # as many as the cores that were asked for
+        torch.set_num_threads(1)  # the task has one core
     keys = [job["key"] for job in json.loads(jobs)["jobs"]]
     try:
-        watch = Telling(board, number, len(keys))
+        watch = BoardObserver(board, number, len(keys))
         with tempfile.TemporaryDirectory(prefix="embinit-ray-") as name:
             root = Path(name)
             for parcel in parcels:
                 unpack(parcel, root)
             (root / "jobs.json").write_bytes(jobs)
-            return _made(root, keys, device, watch, keep_weights)
-    except GivenUp:
-        return Made(b"", {}, stopped=True)
+            return _executed(root, keys, device, watch, keep_weights)
+    except StopRequested:
+        return WorkerResult(b"", {}, stopped=True)
 
 
-def _made(root: Path, keys: list[str], device: str, watch: Watch, keep_weights: bool) -> Made:
+def _executed(root: Path, keys: list[str], device: str, watch: Watch, keep_weights: bool) -> WorkerResult:
     from embinit.experiments.execution.engine import execute
 
     out = root / "runs"
-    # A checkpoint in this folder would be lost with the worker, so none is written.
     jobs = root / "jobs.json"
+    # `every` is infinite because a checkpoint in this folder would be lost with the worker.
     summary = execute(
         jobs, out, device=device, workers=1, watch=watch, every=math.inf, keep_weights=keep_weights
     )  # fmt: skip
     done = [out / key for key in keys if is_done(out / key)]
-    return Made(archive_of(done) if done else b"", {key: _details(out, key) for key in summary.failed})
+    return WorkerResult(archive_of(done) if done else b"", {key: _details(out, key) for key in summary.failed})
 
 
 def _details(out: Path, key: str) -> tuple[str, str]:

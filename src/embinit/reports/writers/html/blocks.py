@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.format import NONE, fixed, interval, probability, signed
+from embinit.format import NONE, ended, fixed, interval, probability, signed
 from embinit.html import Html, element, joined
 from embinit.reports.analysis.lengths import length_tables
 from embinit.reports.analysis.size_costs import size_table
@@ -10,7 +10,6 @@ from embinit.reports.model import Part, Summary, Table, TableCell
 from embinit.reports.scores import Difference, Metric, TableRow
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.forest import Forest
-from embinit.reports.writers.markdown import ended
 
 
 def part_section(part: Part, place: int, summary: Summary) -> Html:
@@ -94,9 +93,9 @@ def _row(row: TableRow, metric: Metric, color: int, forest: Forest | None, print
     else:
         mean = fixed(stated.mean, metric.digits)
         spread = "" if stated.std is None else f"± {fixed(stated.std, metric.digits)}"
-        shown = element("strong", mean) if row.best else mean
+        mean_text = element("strong", mean) if row.best else mean
         cells += [
-            element("td", shown, class_="number"),
+            element("td", mean_text, class_="number"),
             element("td", spread, class_="spread"),
             element("td", interval(stated.low, stated.high, metric.digits), class_="number soft"),
         ]
@@ -178,8 +177,8 @@ def plain_table(content: Table, kind: str = "") -> Html:
 
 
 def _cells(cell: TableCell, behind: bool) -> list[Html]:
-    shown = element("td", element("strong", cell.text) if cell.strong else cell.text, class_="number")
-    return [shown, element("td", cell.after, class_="after")] if behind else [shown]
+    content = element("td", element("strong", cell.text) if cell.strong else cell.text, class_="number")
+    return [content, element("td", cell.after, class_="after")] if behind else [content]
 
 
 def _charts(part: Part, place: int) -> list[Html]:
@@ -225,7 +224,7 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     fell = size_table(part)
     if fell is not None:
         sections.append(
-            element("section", element("h3", "What size costs"), plain_table(fell), element("p", fell.caption))
+            element("section", element("h3", "The cost of size"), plain_table(fell), element("p", fell.caption))
         )
     if part.sweep is not None and any(part.curves.values()):
         about = "Mean over seeds, with a band of one σ to each side."
@@ -236,8 +235,8 @@ def _behind(part: Part, place: int, alone: bool) -> list[Html]:
     epochs = tables.epoch_choices(part)
     if part.examples:
         title = "The same sentences, decoded by each model"
-        shown = _examples(part)
-        sections.append(element("section", element("h3", title), *shown) if alone else _details(title, *shown))
+        samples = _examples(part)
+        sections.append(element("section", element("h3", title), *samples) if alone else _details(title, *samples))
     if tests is not None:
         sections.append(_details("Tests in full", plain_table(tests)))
     if matrices is not None:

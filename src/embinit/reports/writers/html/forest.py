@@ -34,10 +34,10 @@ class Forest:
         """Return the axis with labels at its ends and at zero, for the column's head."""
         names = [self._low, 0.0, self._high]
         near = 0.3 * (self._high - self._low)
-        shown = [value for value in names if value == 0 or abs(value) > near]
+        labels = [value for value in names if value == 0 or abs(value) > near]
         return element(
             "svg",
-            *(self._tick(value) for value in shown),
+            *(self._tick(value) for value in labels),
             class_="forest",
             width=WIDTH,
             height=16,

@@ -1,4 +1,4 @@
-"""The page: the answer, the table, the charts, and what made them."""
+"""The page of a report: its answer, tables and charts, and the settings and commands behind them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
+from embinit.format import ended
 from embinit.html import Html, data, element, joined
 from embinit.reports.legend import explanation, introduction, reproduction
 from embinit.reports.model import Part, Summary
 from embinit.reports.verdicts import Answer
 from embinit.reports.writers import tables
 from embinit.reports.writers.html.blocks import part_section, plain_table
-from embinit.reports.writers.markdown import ended
 from embinit.reports.writers.tables import selection_table
 
 #: Letters up to which an answer is one paragraph.
