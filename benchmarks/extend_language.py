@@ -66,11 +66,12 @@ def language_model(data: Path, work: Path) -> Path:
     """Return the folder of the model and its tokenizer, trained on the first call."""
     folder = work / "language-model"
     if not (folder / "tokenizer.json").is_file():
-        work = work / "language-work"
-        _write_inputs(data, work)
+        work = (work / "language-work").resolve()
+        if not (work / "spec.toml").is_file():
+            _write_inputs(data, work)
         base = [sys.executable, "-W", "ignore", "-m", "embinit"]
         subprocess.run([*base, "run", "spec.toml", "--keep-weights"], check=True, cwd=work, stdout=sys.stderr)
-        (run,) = (work / "runs").iterdir()
+        (run,) = (path for path in (work / "runs").iterdir() if not path.name.startswith("."))
         if not (work / "converted").exists():
             subprocess.run([*base, "convert", str(run), "-o", "converted"], check=True, cwd=work, stdout=sys.stderr)
         _with_tokenizer(work, folder)

@@ -277,7 +277,7 @@ def transplanted(case: ExtendCase) -> tuple[Any, Any, list[int], None]:
             "out",
             "-k",
             "64",
-            "--method",
+            "--approximation-method",
             "omp",
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=path)
