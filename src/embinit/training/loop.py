@@ -158,8 +158,10 @@ class _Run:
             "rates": [(one.embedding_rate, one.found_rate) for one in self._trainings],
             "prepared": prepared.path.name,
         }
+        # Checkpoints of earlier versions have only the rates of embeddings for each member, as "rates".
+        names = [name for name in PER_MEMBER if name not in ("embedding_rate", "found_rate")]
         own = [
-            {**one.named(PER_MEMBER), "dropout": architecture.dropout if member.dropout is None else member.dropout}
+            {**one.named(names), "dropout": architecture.dropout if member.dropout is None else member.dropout}
             for member, one in zip(members, self._trainings, strict=True)
         ]
         if any(one != own[0] for one in own):
