@@ -54,10 +54,11 @@ def losses(
     logits = stack.output(values)
     if isinstance(smoothing, Tensor):
         each = _smoothed(logits.float(), asked, smoothing[:, None])
-    elif logits.dtype == torch.bfloat16:
+    elif logits.dtype == torch.bfloat16 and logits.device.type == "cpu":
         each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
-        each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
+        flat = logits.flatten(0, 1).float()
+        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
     # Values at places without a token are replaced instead of multiplied by zero, because they may be NaN.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
