@@ -41,12 +41,13 @@ class MixedUpdates:
         }
         self._decays = {
             weight: torch.tensor(
-                [one.weight_decay * decays(name, one.decay_embeddings) for one in trainings], device=device
+                [training.weight_decay * decays(name, training.decay_embeddings) for training in trainings],
+                device=device,
             )
             for name, weight in stack.weights.items()
-            if any(one.weight_decay and decays(name, one.decay_embeddings) for one in trainings)
+            if any(training.weight_decay and decays(name, training.decay_embeddings) for training in trainings)
         }
-        clips = [one.clip for one in trainings]
+        clips = [training.clip for training in trainings]
         self._clips = torch.tensor(clips, device=device) if any(clips) else None
         self._embeddings = [weight for name, weight in stack.weights.items() if name.endswith(".embedding")]
         #: whether each member's embeddings are frozen, here and on the device
@@ -56,8 +57,8 @@ class MixedUpdates:
 
     def set(self, number: int, steps: int, epoch: int) -> None:
         """Set each member's rate in a step, and whether its embeddings are frozen."""
-        rates = [one.rate_at(number, steps) for one in self._trainings]
-        self.frozen = [one.frozen_in(epoch) for one in self._trainings]
+        rates = [training.rate_at(number, steps) for training in self._trainings]
+        self.frozen = [training.frozen_in(epoch) for training in self._trainings]
         if (rates, self.frozen) == self._last:
             return
         self._last = (rates, self.frozen)
@@ -82,11 +83,12 @@ class MixedUpdates:
         if self._clips is not None:
             clip(self._stack, self._clips)
         moving = (~self._held).float()
+        all_members = torch.ones_like(moving)
         with torch.no_grad():
             for weight in self._rates:
                 if weight.grad is not None:
-                    own = moving if any(weight is one for one in self._embeddings) else torch.ones_like(moving)
-                    self._move(weight, weight.grad, adam.state[weight], own)
+                    is_embedding = any(weight is embedding for embedding in self._embeddings)
+                    self._move(weight, weight.grad, adam.state[weight], moving if is_embedding else all_members)
 
     def _move(self, weight: Tensor, grad: Tensor, state: dict[str, Tensor], moving: Tensor) -> None:
         if not state:

@@ -121,6 +121,6 @@ def settings_of_each(training: Training | Sequence[Training], members: int) -> t
     """
     each = (training,) * members if isinstance(training, Training) else tuple(training)
     shared = [name for name in asdict(each[0]) if name not in PER_MEMBER]
-    if len(each) != members or any(one.named(shared) != each[0].named(shared) for one in each):
+    if len(each) != members or any(own.named(shared) != each[0].named(shared) for own in each):
         raise ValueError(f"{members} members need as many settings, which may differ only in {', '.join(PER_MEMBER)}")
     return each

@@ -92,7 +92,7 @@ class Trainer:
         self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
         factors = embedding_factors(stack, each, members)
         self._trained_rows = _trained_rows(stack, members)
-        if any(one.weight_decay for one in each):
+        if any(own.weight_decay for own in each):
             # A row that never changes does not decay.
             for name, trained in self._trained_rows.items():
                 factors[name] = trained.double() * factors[name]
@@ -116,9 +116,9 @@ class Trainer:
         self.adam = _adam(groups, self.training, device)
         #: members whose updates differ in more than the rates of their rows
         self._mixed: MixedUpdates | None = None
-        if any(one.named(OF_UPDATES) != each[0].named(OF_UPDATES) for one in each):
+        if any(own.named(OF_UPDATES) != each[0].named(OF_UPDATES) for own in each):
             self._mixed = MixedUpdates(stack, each, factors)
-        smoothing = [one.smoothing for one in each]
+        smoothing = [own.smoothing for own in each]
         self._smoothing = torch.tensor(smoothing, device=device) if len(set(smoothing)) > 1 else smoothing[0]
         #: summed loss and number of predictions of each member since they were last set to zero, (2, members)
         self.sums = torch.zeros(2, stack.members, dtype=torch.float64, device=device)
