@@ -54,7 +54,7 @@ def _checksum(tensors: Mapping[str, Matrix], facts: str) -> str:
     for name in sorted(tensors):
         values = np.ascontiguousarray(tensors[name])
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
-        digest.update(values.tobytes())
+        digest.update(values.data)
     return digest.hexdigest()
 
 
