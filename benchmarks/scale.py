@@ -281,9 +281,36 @@ def experiment_steps(scale: float) -> Iterator[Step]:
             yield Step("experiment of 10,000 runs", f"{runs:,} runs", words, runs, name)
 
 
+_TRAIN = """
+import sys
+from pathlib import Path
+import numpy as np
+from embinit.corpora.generated import captions
+from embinit.models.architecture import Architecture
+from embinit.models.model import Member
+from embinit.prepared.prepare import Settings, prepare
+from embinit.training.loop import train
+from embinit.training.options import Training
+count, folder = int(sys.argv[1]), Path(sys.argv[2])
+task = prepare(captions(200, 0), Settings("captions", ("whitespace",) * 2, True, 2, ("de", "en")), folder)[0]
+sizes = tuple(len(task.vocabularies[side]) for side in task.sides)
+rng = np.random.default_rng(0)
+matrices = tuple((0.1 * rng.standard_normal((rows, 128))).astype(np.float32) for rows in sizes)
+members = [Member(seed, matrices) for seed in range(count)]
+train(task, Architecture("translation", 128, sizes), members, Training(epochs=1, bleu_every=0), checkpoint=folder / "state")
+"""
+
+
+def member_steps(scale: float) -> Iterator[Step]:
+    for count in (max(1, int(6.4 * scale)), max(2, int(64 * scale))):
+        words = (str(count), str(FOLDER / f"members.{time.time_ns()}"))
+        yield Step("64 members", f"{count} members", words, count, "train, 1 epoch", ("-c", _TRAIN))
+
+
 CASES: dict[str, Callable[[float], Iterator[Step]]] = {
     "vocabulary": vocabulary_steps,
     "pairs": pair_steps,
+    "members": member_steps,
     "experiment": experiment_steps,
     "text": text_steps,
     "glove": glove_steps,

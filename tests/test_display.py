@@ -81,6 +81,7 @@ def test_a_notebook_shows_escaped_tables(name: str) -> None:
     assert not read.open
     assert "table" in read.tags
     assert "script" not in read.tags
+    assert "`" not in read.shown
     assert "\x1b" not in html
     html.encode()
     assert len(html) < 60_000

@@ -15,13 +15,10 @@ from embinit.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-#: Pages that `make docs` writes from the code (tools/reference_pages.py).
+#: Pages that `make docs` writes from the code (tools/reference_pages.py) and from notebooks (tools/site_pages.py).
 GENERATED = {
-    "reference/cli.md",
-    "reference/recipes.md",
-    "reference/experiment-file.md",
-    "tutorials/notebook.md",
-    "tutorials/new-tokens.md",
+    *("reference/cli.md", "reference/recipes.md", "reference/experiment-file.md"),
+    *(path.relative_to(ROOT / "docs").with_suffix(".md").as_posix() for path in ROOT.glob("docs/**/*.ipynb")),
 }
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\]\(([^()\s]+)\)")

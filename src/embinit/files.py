@@ -102,7 +102,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             part.unlink()
         if isinstance(error, OSError) and not isinstance(error, EmbinitError):
-            raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
+            raise EmbinitError(f"cannot write {path}: {_reason(error)}") from None
         raise
 
 
@@ -124,9 +124,14 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error, EmbinitError):
             raise
-        raise EmbinitError(f"cannot write {path}: {error.strerror or error}") from None
+        raise EmbinitError(f"cannot write {path}: {_reason(error)}") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _reason(error: OSError) -> str:
+    """Return why a write failed. numpy says `800 requested and 512 written` if the disk is full."""
+    return error.strerror or ("there is not enough room on the disk" if "requested and" in str(error) else str(error))
 
 
 def _part_path(target: Path) -> Path:

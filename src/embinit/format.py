@@ -12,7 +12,7 @@ NONE = "–"
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Return a number with so many digits after the point and a real minus sign; – where there is none."""
+    """Return a number with this many digits after the point and a real minus sign; – for None."""
     if value is None:
         return NONE
     text = f"{value:.{digits}f}"
@@ -20,7 +20,7 @@ def fixed(value: float | None, digits: int) -> str:
 
 
 def signed(value: float | None, digits: int) -> str:
-    """Return a difference with its sign, which zero has not."""
+    """Return a difference with its sign; zero has none."""
     text = fixed(value, digits)
     return text if value is None or text.startswith("−") or float(text) == 0 else f"+{text}"
 
@@ -38,7 +38,7 @@ def interval(low: float | None, high: float | None, digits: int, sign: bool = Fa
 
 
 def _telling(value: float, digits: int) -> int:
-    """Return the digits after the point that show a value's sign; what is smaller than rounding errors counts as zero."""
+    """Return the digits after the point that show a value's sign; values below rounding errors count as zero."""
     if abs(value) < _ZERO:
         return digits
     return next(more for more in itertools.count(digits) if float(f"{value:.{more}f}") != 0)
@@ -79,7 +79,7 @@ def _is_printable(code: int) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as a person says them: 48 s, 12 min, 3.4 h."""
+    """Return a duration as text: 48 s, 12 min, 3.4 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -101,10 +101,12 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in whole percent, or in one significant digit below one percent."""
+    """Return a share in whole percent, with one significant digit below 1 % and enough digits to stay below 100 %."""
+    if 0.995 <= share < 1:
+        return f"{100 - float(f'{100 * (1 - share):.1g}'):.10g} %"
     return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else f"{100 * share:.1g} %"
 
 
 def share(value: float | None) -> str:
-    """Return a share in per cent, – where there is none."""
+    """Return a share in per cent with one digit; – for None."""
     return NONE if value is None else f"{100 * value:.1f} %"

@@ -99,7 +99,7 @@ Composer = Callable[[Sequence[str]], tuple[Matrix, Flags]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The place that vectors were read from, and what was counted during reading."""
+    """The place that vectors were read from, and the counts of reading."""
 
     source: str
     format: str
@@ -118,7 +118,7 @@ class Embeddings:
     tokens: Sequence[str]
     #: one row for each token, float32 of shape (tokens, dim)
     vectors: Matrix
-    #: the place that the vectors were read from, and what was counted during reading
+    #: the place that the vectors were read from, and the counts of reading
     origin: Origin
     #: tokens that the source does not store; it composed their vectors from sub-words
     composed: frozenset[str] = frozenset()
@@ -271,7 +271,7 @@ class Aligned:
 
     @cached_property
     def rows(self) -> Matrix:
-        """Return the found rows alone."""
+        """Return only the found rows."""
         return np.ascontiguousarray(self.vectors[self.found])
 
     def matches(self) -> dict[Kind, int]:

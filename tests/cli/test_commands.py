@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 import embinit
+import embinit.__main__
 from tests.cli.running import run
 
 
@@ -132,7 +134,7 @@ WRONG = {
         ["inspect", "{glove}", "--project", "pca"],
         "give dim=300, or --dim 300 on the command line",
     ),
-    "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "x.jpeg: the name must end in .png, .svg, .pdf"),
+    "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "x.jpeg; the name must end in .png, .svg, .pdf"),
     "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),
     "format": (["make", "{glove}", "-o", "{folder}/x", "-f", "glov"], "did you mean 'glove'?"),
     "fill": (["make", "{glove}", "-o", "{folder}/x.npy", "--fill", "zero"], "did you mean 'zeros'?"),
@@ -222,6 +224,19 @@ def test_ctrl_c_is_one_word_wherever_a_command_is(words: list[str], glove_file: 
     _, printed = process.communicate(timeout=60)
     os.close(writer)
     assert (process.returncode, printed) == (130, "stopped\n")
+
+
+def test_ctrl_c_while_modules_are_imported_is_one_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "embinit.cli", Interrupted("embinit.cli"))
+    with pytest.raises(SystemExit) as ended:
+        embinit.__main__.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "stopped\n")
 
 
 @pytest.mark.parametrize("words", [["recipes"], ["recipes", "--json"], ["inspect", "{glove}"], ["--help"]])

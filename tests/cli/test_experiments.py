@@ -221,14 +221,14 @@ def test_failures_are_said_and_the_code_is_one(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "none.toml"], "cannot read none.toml"),
+        (["run", "none.toml"], "no such file: none.toml"),
         (["execute", "none.json", "--out", "x"], "none.json is missing"),
-        (["report", "none.csv"], "cannot read none.csv: there is no such file"),
+        (["report", "none.csv"], "no such file: none.csv"),
         (["report", "README.md"], "README.md is no experiment (.toml)"),
         (["run", "experiments/demo.toml", "--device", "cudaa"], "unknown device 'cudaa'; did you mean 'cuda'?"),
         (["collect", "none"], "no such file or folder: none"),
-        (["collect", "none.json"], "cannot read none.json"),
-        (["status", "none.toml"], "cannot read none.toml"),
+        (["collect", "none.json"], "no such file: none.json"),
+        (["status", "none.toml"], "no such file: none.toml"),
     ],
 )
 def test_a_wrong_input_is_one_sentence(words: list[str], said: str) -> None:

@@ -107,3 +107,17 @@ def test_what_a_command_reads_stays(case: str, files: Path, tmp_path: Path, monk
     assert f"{kept} is " in str(done.exception) if kept else "two files of this command" in str(done.exception)
     assert "this command" in str(done.exception)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_report_and_a_plan_beside_the_data_are_written_again(files: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "sorting"
+    shutil.copytree(files / "data", tmp_path / "data")
+    (folder / "made.toml").write_text(
+        (files / "shared.toml").read_text().replace('"sorting"', '"."')
+        + EXPERIMENT.partition("\n")[2].partition("\n")[2]
+    )
+    places = ["--data", str(folder), "--vectors", str(files / "vectors"), "--runs", str(tmp_path)]
+    for _ in range(2):
+        for words in (["report", "-o", str(folder / "report.csv")], ["run", "--plan", str(folder)]):
+            done = CliRunner().invoke(app, [words[0], str(folder / "made.toml"), *words[1:], *places])
+            assert done.exit_code == 0, (done.output, done.exception)

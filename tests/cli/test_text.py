@@ -11,6 +11,9 @@ from typer.testing import CliRunner
 
 from embinit.cli import app
 from embinit.errors import EmbinitError
+from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.inputs.locations import Places
+from embinit.experiments.inputs.resolve import resolve
 
 
 def prepared(folder: Path, *words: object) -> Result:
@@ -41,6 +44,24 @@ def test_boundaries_at_blank_lines_make_fewer_ends(text: Path, tmp_path: Path) -
         for more in ((), ("--boundary", "blank"))
     )
     assert lines == 2 * documents - 1, "the blank line at the end of the part is no line"
+
+
+@pytest.mark.parametrize(("tokenizer", "least"), [("whitespace", 2), ("characters", 1), ("bytes", 1)])
+def test_no_piece_of_a_text_is_unknown_unless_pieces_are_words(
+    tokenizer: str, least: int, text: Path, tmp_path: Path
+) -> None:
+    text.write_text("Xylophones\n" + text.read_text())
+    words = ("files", "--task", "language_model", "--data", text, "--tokenizer", tokenizer)
+    found = json.loads(prepared(tmp_path, *words).stdout)
+    assert found["settings"]["min_count"] == least
+    assert (found["splits"]["train"]["sides"]["text"]["unknown"] == 0) == (least == 1)
+    (tmp_path / "my.toml").write_text(
+        f'[tasks.my]\nname = "files"\nkind = "language_model"\npath = "{text}"\ntokenizer = "{tokenizer}"\n'
+        '[[block]]\nname = "one"\ntask = "my"\nmodel = { dim = 8, heads = 2, length = 8 }\n'
+    )
+    resolve([read_draft(tmp_path / "my.toml")], Places(None, None, tmp_path / "work"))
+    (manifest,) = (tmp_path / "work").rglob("manifest.json")
+    assert json.loads(manifest.read_text())["settings"]["min_count"] == least
 
 
 def test_the_built_in_text_needs_no_data(tmp_path: Path) -> None:

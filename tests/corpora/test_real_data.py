@@ -49,6 +49,19 @@ def test_every_label_occurs(name: str, real_data: Path) -> None:
         assert np.bincount(rows.labels, minlength=len(task_data(name).labels)).min() > 0
 
 
+def test_wikitexts_words_are_all_there(real_data: Path) -> None:
+    corpus = read_corpus("wikitext2", real_data)
+    words = {name: sum(len(line.split()) for line in split.texts[0]) for name, split in corpus.splits.items()}
+    assert words == {"train": 2_051_910, "valid": 213_886, "test": 241_211}
+    assert len({word for line in corpus.splits["train"].texts[0] for word in line.split()} | {"<eos>"}) == 33_278
+    assert not corpus.notes
+
+
+def test_tiny_shakespeare_is_read_whole(real_data: Path) -> None:
+    parts = [split.texts[0] for split in read_corpus("tinyshakespeare", real_data).splits.values()]
+    assert sum(len(line) + 1 for part in parts for line in part) == 1_115_394
+
+
 def test_mnlis_subset_keeps_the_fingerprint_of_its_runs(real_data: Path, tmp_path: Path) -> None:
     specs = list(_tasks(json.loads((ROOT / "results" / "table1.results.json").read_text("utf-8"))))
     known = {

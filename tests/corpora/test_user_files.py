@@ -13,6 +13,7 @@ from embinit.corpora.user import read_files
 from embinit.errors import EmbinitError, Unavailable
 from embinit.prepared.prepare import Settings, prepare
 from tests.corpora.layouts import ENGLISH, GERMAN, lines, multi30k_jsonl, write
+from tests.refusal import refused
 
 
 def test_parallel_text_with_splits(tmp_path: Path) -> None:
@@ -260,3 +261,11 @@ def test_damaged_parquet_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "train.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(EmbinitError, match="cannot be read as Parquet"):
         read_files(tmp_path)
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embinit.corpora.tables.LONGEST_LINE", 1000)
+    (tmp_path / "train.de").write_text("ein Satz\n" * 9 + "x" * 2000)
+    (tmp_path / "train.en").write_text("a sentence\n" * 10)
+    with refused(tmp_path / "train.de", "line 10 is longer than"):
+        read_files(tmp_path, "de-en")

@@ -160,7 +160,9 @@ def test_the_thresholds_are_in_order() -> None:
 
 
 def test_percent() -> None:
-    assert [percent(share) for share in (0, 0.0004, 0.012, 0.5, 1)] == ["0 %", "0.04 %", "1 %", "50 %", "100 %"]
+    shares = (0, 0.0004, 0.012, 0.5, 0.994, 0.996, 0.99897, 0.99997, 1)
+    texts = ["0 %", "0.04 %", "1 %", "50 %", "99 %", "99.6 %", "99.9 %", "99.997 %", "100 %"]
+    assert [percent(share) for share in shares] == texts
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

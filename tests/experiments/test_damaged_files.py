@@ -15,6 +15,7 @@ import torch
 
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.reader import read_draft
+from embinit.experiments.execute import main
 from embinit.experiments.execution.engine import execute
 from embinit.experiments.inputs.outline import read_experiment
 from embinit.experiments.inputs.resolve import resolve
@@ -127,6 +128,19 @@ def test_a_damaged_list_of_jobs_is_one_sentence(made: Path, tmp_path: Path) -> N
             assert "\n" not in str(error)
             assert str(path) in str(error)
     assert refusals > 200
+
+
+def test_control_characters_of_a_plan_reach_no_terminal(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = json.loads((made / "work" / "jobs.json").read_text("utf-8"))
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps({**content, "sources": {"\x1b[2J": 5}}))
+    assert main([str(path), "--out", str(tmp_path / "runs")]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("embinit: ")
+    assert "[2J" in printed
+    assert "\x1b" not in printed
 
 
 def test_damaged_notes_beside_the_runs_are_no_trouble(made: Path, tmp_path: Path) -> None:

@@ -241,6 +241,9 @@ def test_a_path_is_looked_up_beside_the_file_first(tmp_path: Path) -> None:
     assert keys(resolved(written(tmp_path), where)) == below
     shutil.copytree(tmp_path / "data" / "copying", tmp_path / "copying")
     assert keys(resolved(written(tmp_path), Places(None, where.vectors, tmp_path / "work"))) == below
+    source = tmp_path / "copying" / "train.source.txt"
+    source.write_text(source.read_text().replace("w5", "w6"))
+    assert not set(keys(resolved(written(tmp_path), where))) & set(below)
 
 
 def test_two_text_files_or_one_table_are_a_task(tmp_path: Path) -> None:

@@ -101,11 +101,11 @@ def test_the_command_says_what_is_advised_and_the_small_file_keeps_it(tmp_path: 
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
-        ('model.positions = "rotary"', "a verdict needs model.positions = sinusoidal, added to all"),
-        ("model.position_dims = 4", "a verdict needs model.positions = sinusoidal, added to all"),
-        ("model.position_gain = 4.0", "a verdict needs model.positions = sinusoidal, added to all"),
-        ('model.norm = "pre"', "a verdict is on rows that no norm stands before"),
-        ("model.embedding_norm = true", "a verdict is on rows that no norm stands before"),
+        ('model.positions = "rotary"', "a verdict needs model.positions = 'sinusoidal' without"),
+        ("model.position_dims = 4", "a verdict needs model.positions = 'sinusoidal' without"),
+        ("model.position_gain = 4.0", "a verdict needs model.positions = 'sinusoidal' without"),
+        ('model.norm = "pre"', "a verdict needs model.norm = 'post'"),
+        ("model.embedding_norm = true", "a verdict needs model.norm = 'post'"),
     ],
 )
 def test_models_that_the_verdict_was_not_measured_with_are_refused(tmp_path: Path, setting: str, reason: str) -> None:

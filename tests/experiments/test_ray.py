@@ -216,8 +216,8 @@ def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) 
     [
         ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: Connection refused"),
         ("nobody.invalid:6379", "no Ray cluster answers at nobody.invalid:6379: "),
-        ("127.0.0.1", "'127.0.0.1' is no address of a Ray cluster: HOST:PORT"),
-        ("ray://127.0.0.1:10001", "is no address of a Ray cluster: HOST:PORT"),
+        ("127.0.0.1", "'127.0.0.1' is no address of a Ray cluster; give HOST:PORT"),
+        ("ray://127.0.0.1:10001", "is no address of a Ray cluster; give HOST:PORT"),
         ("127.0.0.1:99999", "no Ray cluster answers at 127.0.0.1:99999: "),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_cluster_that_cannot_be_reached_is_one_sentence_with_its_address(addre
         (["--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
         (["--address", "a:1"], "`--address` needs `--engine ray`"),
         (["--engine", "ray", "--address", "a:1", "--workers", "2"], "`--workers` sets the processes of this machine"),
-        (["--engine", "ray", "--device", "cuda:1"], "takes the device auto, cpu or cuda, not 'cuda:1'"),
+        (["--engine", "ray", "--device", "cuda:1"], "--device cuda:1 does not fit the engine ray"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_sentence(words: list[str], said: str, tmp_path: Path) -> None:

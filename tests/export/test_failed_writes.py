@@ -153,3 +153,13 @@ def test_an_empty_folder_is_filled(name: str, tmp_path: Path) -> None:
 def test_parents_are_made(name: str, tmp_path: Path) -> None:
     written = write(MATRIX, VOCABULARY, path_of(tmp_path / "a" / "b", name), format=name, card={})
     assert all(file.is_file() for file in written.files)
+
+
+def test_numpys_message_on_a_full_disk_is_said_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("100000 requested and 51168 written")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(EmbinitError, match=r"cannot write .*: there is not enough room on the disk$"):
+        write(MATRIX, VOCABULARY, path_of(tmp_path, "npy"))
+    assert contents(tmp_path) == {}

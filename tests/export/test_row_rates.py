@@ -502,3 +502,29 @@ def test_a_layer_that_was_resized_in_place_is_an_error() -> None:
     module.weight.data = torch.zeros(ROWS + 2, DIM)
     with pytest.raises(EmbinitError, match="the layer has 11 rows now, and row_rates got 9 rates"):
         optimizer.step()
+
+
+def test_a_layer_in_one_of_several_parameter_groups_keeps_that_groups_rate_and_decay() -> None:
+    plain, slowed = Tied(), Tied()
+    before = rows_of(plain.embedding)
+    for model in (plain, slowed):
+        optimizer = torch.optim.AdamW([{"params": model.layer.parameters(), "lr": 0.5}], lr=0.01, weight_decay=0.1)
+        if model is slowed:
+            with pytest.raises(EmbinitError):
+                row_rates(optimizer, model.embedding, RATES)
+        # `add_param_group` after the optimizer was made, as unfreezing does.
+        optimizer.add_param_group({"params": [model.embedding.weight], "lr": 0.02, "weight_decay": 0.3})
+        if model is slowed:
+            row_rates(optimizer, model.embedding, RATES)
+
+        def closure(model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = model(torch.arange(ROWS)).square().sum()
+            loss.backward()
+            return loss
+
+        assert optimizer.step(closure) > 0
+    own = rows_of(plain.embedding) - before
+    expected = own * torch.from_numpy(RATES)[:, None].float()
+    torch.testing.assert_close(rows_of(slowed.embedding) - before, expected, rtol=1e-3, atol=1e-7)
+    assert torch.equal(slowed.layer.weight, plain.layer.weight)

@@ -8,30 +8,38 @@ import json
 import tarfile
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save
 
 from embinit.corpora.running_text import read_text
 from embinit.corpora.user import read_files
 from embinit.diagnosis.analogy import read_questions
+from embinit.experiments.conversion import architecture_of, check_shapes
 from embinit.experiments.definition.reader import read_draft
 from embinit.experiments.inputs.row_files import is_intact
 from embinit.experiments.jobs import read_jobs
 from embinit.experiments.runs.collect import collect
 from embinit.experiments.runs.result import read_result
+from embinit.experiments.runs.weights import KeptWeights, WeightFacts, read_weights
 from embinit.experiments.spec_reader import spec_of
+from embinit.extending.words import read_words
 from embinit.glove.checkpoint import Position
 from embinit.glove.checkpoint import load as load_glove
 from embinit.glove.checkpoint import save as save_glove
 from embinit.glove.kernel import initial
 from embinit.hosts import host
+from embinit.models.architecture import Architecture
+from embinit.models.parameters import parameters
 from embinit.prepared.folder import open_prepared
 from embinit.recipes.recipe import read_recipe
 from embinit.reports.results_reader import read_compact
 from embinit.reports.scores_file import read_scores
+from embinit.sources.catalogue import Entry
+from embinit.sources.fetch import fetch
 from embinit.sources.load import load
 from embinit.text.tokenizers import tokenizer
 from embinit.text.vocabulary import from_file, read_lines
@@ -134,6 +142,34 @@ JOBS: dict[str, Any] = {
     ],
 }  # fmt: skip
 TABLE = b"text\tlabel\n" + b"".join(b"sentence %d\t%s\n" % (i, b"ab"[i % 2 :][:1]) for i in range(12))
+
+
+def _weights() -> tuple[bytes, bytes]:
+    """Return kept weights, and the same as earlier versions wrote them, without a checksum."""
+    architecture = Architecture("language_model", 4, (3,), heads=1, layers=1, feedforward=4, length=4)
+    facts: WeightFacts = {
+        "architecture": asdict(architecture), "vocabularies": {"text": ["a", "b", "c"]},
+        "tokenizers": {"text": "whitespace"}, "lower": False, "key": "0" * 16,
+    }  # fmt: skip
+    shapes = {parameter.name: parameter.shape for parameter in parameters(architecture)}
+    tensors = {name: np.zeros(shape, np.float32) for name, shape in {**shapes, "text.embedding": (3, 4)}.items()}
+    older = save(tensors, metadata={"version": "1", "facts": json.dumps(facts)})
+    return KeptWeights(tensors, facts).as_bytes(), older
+
+
+def _read_weights(path: Path) -> None:
+    weights = read_weights(path.parent)
+    check_shapes(weights, architecture_of(weights, path), path)
+
+
+DOWNLOAD = {"url": "http://x/v.txt", "sha256": "0" * 64, "checked": "recorded", "size": 3}
+
+
+def _downloaded(path: Path) -> None:
+    (path.parent / "v.txt").write_bytes(b"abc")
+    fetch(Entry("glove:test", "http://127.0.0.1:9/v.txt"), path.parent, pause=0)
+
+
 RESULTS = next(iter(sorted((ROOT / "results").glob("*.results.json"), key=lambda path: path.stat().st_size)))
 CONFIG = {"model_type": "bert", "vocab_size": 8, "hidden_size": 4, "text_config": {"vocab_size": 3}}
 
@@ -188,5 +224,8 @@ TARGETS = [
     Target("scores", "s.csv", (b"start,seed,bleu\na,1,2.0\na,2,3\nb,1,4\nb,2,5\n",), read_scores),
     Target("manifest", "manifest.json", (_json(MANIFEST),), _prepared),
     Target("aligned rows", "rows.safetensors", (safetensors(ROWS),), lambda path: is_intact(path, "0" * 64)),
+    Target("kept weights", "weights.safetensors", _weights(), _read_weights),
+    Target("new tokens", "words.txt", (b"zorbling\nquuxish\tthe cat\n",), read_words),
+    Target("record of a download", "v.txt.json", (_json(DOWNLOAD),), _downloaded),
     Target("glove checkpoint", "v.txt.checkpoint", (_glove_checkpoint(),), lambda path: load_glove(path, {})),
 ]  # fmt: skip

@@ -79,7 +79,7 @@ def test_left_only_counts_half(text: Path, tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["{text}", "--dim", "0"], "--dim is 0; it must be 1 or more"),
-        (["{text}", "--min-count", "100000"], "text.txt.gz has no word that is seen 100000 times or more"),
+        (["{text}", "--min-count", "100000"], "text.txt.gz has no word that occurs at least 100000 times"),
         (["{folder}/empty"], "empty is empty: there is no word in it"),
         (["{folder}/none.txt"], "no such text file: "),
         (["{folder}/latin"], "latin, line 2"),

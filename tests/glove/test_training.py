@@ -205,7 +205,7 @@ def test_the_file_reads_back_to_six_digits(trained: TrainedVectors, tmp_path: Pa
         ({"lr": 0.0}, "--lr is 0.0; it must be a number above 0"),
         ({"x_max": float("nan")}, "--x-max is nan"),
         ({"alpha": float("inf")}, "--alpha is inf"),
-        ({"min_count": 10**6}, "has no word that is seen 1000000 times or more"),
+        ({"min_count": 10**6}, "has no word that occurs at least 1000000 times"),
         ({"lr": 1e6}, "diverged in epoch [0-9]+; a smaller --lr helps"),
     ],
 )
@@ -219,7 +219,7 @@ def test_settings_that_cannot_be_are_one_sentence(text: list[str], settings: dic
     [
         ([], "the text is empty"),
         (["", "  "], "the text is empty"),
-        (["a"] * 9, "no line with two words that are seen 5 times or more"),
+        (["a"] * 9, "no line with two words that occur at least 5 times"),
     ],
 )
 def test_text_without_pairs_is_one_sentence(lines: list[str], sentence: str) -> None:

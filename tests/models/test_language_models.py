@@ -96,6 +96,28 @@ def test_whole_blocks_give_what_packed_sentences_give(name: str, task: str) -> N
     torch.testing.assert_close(logits_of(model, ids, 6), packed, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [7, 128, 300])
+@pytest.mark.parametrize("task", ["language_model", "masked_language_model"])
+def test_blocks_in_bfloat16_are_near_those_in_float32(task: str, length: int) -> None:
+    a = language_model("gpt2", task, length=length)
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        model = disturbed(Stack(a, [member(a, 1), member(a, 2)], dtype=dtype, protected=False))
+        logits = logits_of(model, ids_of(2, length, members=2), length).float()
+        logits.mul(torch.linspace(-1, 1, logits.numel()).view_as(logits)).sum().backward()
+        found.append([logits.detach(), *(weight.grad for weight in model.weights.values() if weight.grad is not None)])
+    assert len(found[0]) == len(found[1]) > 10
+    for exact, rounded in zip(*found, strict=True):
+        assert (rounded - exact).norm() < 0.05 * exact.norm() + 1e-3
+    ids = ids_of(2, length, members=2)
+    other = ids.clone()
+    other[:, 5] = 2 + (other[:, 5] - 1) % 15
+    before, after = (logits_of(model, one, length)[0] for one in (ids, other))
+    changed = (before != after).any(dim=1)
+    assert not changed[length:].any(), "the second block does not read the first"
+    assert changed[:5].any() == (task == "masked_language_model")
+
+
 @pytest.mark.parametrize("positions", ["learned", "rotary", "alibi", "relative", "sinusoidal", "none"])
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
 def test_only_a_masked_model_sees_later_tokens(positions: str, dropout: float) -> None:

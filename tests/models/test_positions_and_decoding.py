@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from embinit.errors import EmbinitError
@@ -233,3 +236,31 @@ def test_beam_search_is_the_step_by_step_reference(kind: str, width: int, penalt
             assert set(got[len(expected) :]) <= {END}
     if width == 1:
         assert torch.equal(found, greedy(model, source, place, limits, BEGIN, END)[:, :, : found.shape[2]])
+
+
+class _Launched(TorchDispatchMode):
+    """The operations that were sent to the device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_decoding_step_launches_only_what_its_positions_need() -> None:
+    counts = {}
+    for kind in ("sinusoidal", "rotary", "alibi"):
+        model = stack(architecture(positions=kind), 1, 2)
+        source, place = batch([[5, 3, 9], [1, 10, 2]], SOURCE)
+        with torch.no_grad():
+            search = decoding._Search(model, source, place, 5)
+            with _Launched() as launched:
+                search.step(torch.full((2, 3), 2), 0)
+        # A sentence's mask is inverted once, not in each layer of each step.
+        assert "aten.bitwise_not.default" not in launched.names
+        counts[kind] = len(launched.names)
+    # Places and members are numbered only for positions that ask for them.
+    assert counts["sinusoidal"] < min(counts["rotary"], counts["alibi"]) - 4

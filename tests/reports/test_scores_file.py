@@ -152,7 +152,7 @@ def test_the_command_writes_every_format_but_its_own_source(tmp_path: Path, monk
     assert "is an input" in str(over.exception)
     assert Path("scores.csv").read_bytes() == before
     kept = CliRunner().invoke(app, [*words, "--format", "results", "-o", "x.json"])
-    assert "takes an experiment's TOML" in str(kept.exception)
+    assert "an experiment's TOML" in str(kept.exception)
     Path("x.toml").write_text("")
     wrong = CliRunner().invoke(app, ["report", "x.toml", "--lower-is-better"])
-    assert "--lower-is-better is for a CSV" in str(wrong.exception)
+    assert "--lower-is-better needs a CSV" in str(wrong.exception)

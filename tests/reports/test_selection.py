@@ -67,7 +67,7 @@ def test_a_start_with_an_unscored_run_is_not_chosen() -> None:
     lost = next(run.spec for run in blocks[0].runs if run.axes[-1][1] == "wide" and run.axes[0][1] == "rotary")
     results[lost.key] = made.result(lost, 0.0, diverged=True)
     (choice,) = report((blocks, results)).choices
-    assert choice.label == "wide"
+    assert choice.label == "wide · sinusoidal positions"
 
 
 def test_holm_is_over_the_choices_alone() -> None:

@@ -79,7 +79,7 @@ def test_markdown_has_the_answer_the_table_and_the_paper() -> None:
     assert line[5:8] == ["38.7 ± 0.3", "+0.1", "yes"]
     assert float(line[8].partition(" ± ")[0]) < 3
     assert "*Not run: needs the official files*" in text
-    assert "embinit run experiments/made.toml" in text
+    assert "embinit run made.toml" in text
 
 
 def test_missing_seeds_and_cells_show_in_every_table() -> None:

@@ -126,7 +126,9 @@ def test_duplicates_and_nan_rows_are_counted():
 
 
 @pytest.mark.parametrize(
-    "thing", [3, [1.0, 2.0], np.zeros(3), np.array([["a"]])], ids=["number", "list", "1-D", "text"]
+    "thing",
+    [3, [1.0, 2.0], np.zeros(3), np.array([["a"]]), np.zeros((1, 0)), torch.zeros(1, 4, device="meta")],
+    ids=["number", "list", "1-D", "text", "no dimensions", "meta"],
 )
 def test_what_cannot_be_vectors_is_an_error(thing):
     with pytest.raises(EmbinitError):

@@ -146,3 +146,13 @@ def test_a_nan_row_is_counted_out(path, tmp_path):
     assert list(embeddings.tokens) == others
     assert embeddings.origin.counts["rejected: NaN or infinite"] == 1
     assert embeddings.origin.examples == (f"the row of {first!r} is NaN or infinite",)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_of_opposite_infinities_are_an_error_without_a_warning(path, tmp_path):
+    at = matrix_at(path)
+    count, dim = struct.unpack_from("<2q", path.read_bytes(), at)
+    infinite = np.full((count, dim), np.inf, dtype="<f4")
+    infinite[::2] = -np.inf
+    with refused("no usable row"):
+        load(changed(path, tmp_path, at + 16, infinite.tobytes()))

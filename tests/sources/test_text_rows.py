@@ -24,6 +24,7 @@ SPELLINGS = {
     "no newline at the end": b"a 1.5 2.5 3.5\nb -1 0 4\nc 7 8 9",
     "trailing tabs": b"a 1.5 2.5 3.5\t\nb -1 0 4\t\nc 7 8 9\t\n",
     "blank lines": b"a 1.5 2.5 3.5\n\nb -1 0 4\n  \nc 7 8 9\n\n",
+    "form feeds between lines": b"a 1.5 2.5 3.5\n\x0c\nb -1 0 4\n\x0b \x0c\nc 7 8 9\n",
 }
 
 

@@ -260,13 +260,14 @@ def other(copying: Prepared, what: str, folder: Path) -> Outcome:
         members[1] = replace(members[1], frozen=kept)
     if what == "found rows":
         members[1] = replace(members[1], found=kept)
+    training = [settings(epochs=1, rate=1e-3 if what == "training" else 2e-3) for _ in members]
     if what == "a member's rate":
-        members[1] = replace(members[1], embedding_rate=0.5)
+        training[1] = replace(training[1], embedding_rate=0.5)
     if what == "a member's rate of found rows":
-        members[1] = replace(members[1], found_rate=0.5)
+        training[1] = replace(training[1], found_rate=0.5)
     if what == "fewer members":
         members.pop()
-    training = settings(epochs=1, rate=1e-3 if what == "training" else 2e-3)
+        training.pop()
     return train(copying, a, members, training, checkpoint=folder, every=0)
 
 
@@ -280,7 +281,7 @@ def other(copying: Prepared, what: str, folder: Path) -> Outcome:
 def test_a_checkpoint_of_another_training_is_refused(what: str, copying: Prepared, checkpointed: Path) -> None:
     before = (checkpointed / NAME).read_bytes()
     other(copying, "none", checkpointed)
-    with pytest.raises(EmbinitError, match="has a checkpoint of other members or settings; remove it to begin anew"):
+    with pytest.raises(EmbinitError, match="has a checkpoint of other members or settings; remove it to begin again"):
         other(copying, what, checkpointed)
     assert (checkpointed / NAME).read_bytes() == before
 
@@ -305,7 +306,7 @@ def test_a_damaged_file_is_told_so(left: float | bytes, copying: Prepared, check
     if not isinstance(left, bytes):
         left = whole[: int(left * len(whole)) if isinstance(left, float) else left]
     (tmp_path / NAME).write_bytes(left)
-    with pytest.raises(EmbinitError, match=f"{tmp_path / NAME} is damaged .*; remove it to begin anew"):
+    with pytest.raises(EmbinitError, match=f"{tmp_path / NAME} is damaged .*; remove it to begin again"):
         other(copying, "none", tmp_path)
     assert (tmp_path / NAME).read_bytes() == left
 
@@ -328,6 +329,7 @@ def test_changed_facts_are_seen(copying: Prepared, checkpointed: Path, tmp_path:
         other(copying, "none", tmp_path)
 
 
+@pytest.mark.usefixtures("fast_clock")
 def test_the_checkpoint_before_a_damaged_one_gives_the_same_bits(
     copying: Prepared, undisturbed: Outcome, tmp_path: Path
 ) -> None:

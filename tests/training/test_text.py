@@ -17,6 +17,7 @@ from embinit.errors import EmbinitError
 from embinit.models.model import Member, Stack
 from embinit.models.packing import full_layout
 from embinit.prepared.folder import Prepared
+from embinit.training import cross_entropy as entropies
 from embinit.training.batches import END
 from embinit.training.blocks import TextBatches, sequence
 from embinit.training.evaluation import evaluate, text_sums
@@ -214,6 +215,22 @@ def test_a_text_of_special_tokens_alone_has_a_loss_of_zero(masked_text: Prepared
     orders = batches.orders([1], 0)
     trainer.step(torch.from_numpy(orders[:, 0]), batches.rooms(orders)[0], 0, 0)
     assert all(weight.isfinite().all() for weight in stack.weights.values())
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_in_bfloat16_and_its_gradient_are_torchs(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entropies, "_LOGITS", 3 * 11)  # three rows at a time, and one that is left
+    generator = torch.Generator().manual_seed(0)
+    logits = (3 * torch.randn(7, 11, generator=generator)).bfloat16().requires_grad_()
+    asked, weight = torch.randint(11, (7,), generator=generator), torch.rand(7, generator=generator)
+    exact = logits.detach().float().requires_grad_()
+    theirs = torch.nn.functional.cross_entropy(exact, asked, reduction="none", label_smoothing=smoothing)
+    ours = entropies.cross_entropy(logits, asked, smoothing)
+    torch.testing.assert_close(ours, theirs)
+    (theirs * weight).sum().backward()
+    (ours * weight).sum().backward()
+    assert exact.grad is not None
+    torch.testing.assert_close(logits.grad, exact.grad.bfloat16(), rtol=1e-2, atol=1e-4)
 
 
 # ---------------------------------------------------------------- weight decay and rates

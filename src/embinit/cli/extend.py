@@ -83,7 +83,7 @@ def command(
             "--match",
             metavar="NAME",
             rich_help_panel=_DISTILL,
-            help="What the model is to make as before: states (the last hidden states, and the next-token distributions of "
+            help="The outputs that must stay as before: states (the last hidden states, and the next-token distributions of "
             "causal models), or a pooled vector: mean, cls or last. By default the pooled vector if the folder is of "
             "sentence-transformers, and states otherwise.",
             show_default=False,

@@ -219,7 +219,8 @@ def _settings(
     words = tokenizer in ("spacy", "whitespace") or tokenizer.startswith("spacy:")
     languages = corpus.languages
     specs = tuple(f"spacy:{language}" if tokenizer == "spacy" else tokenizer for language in languages)
-    least = min_count or (known.min_count if known is not None else 2)
+    usual = known.min_count if known is not None else 2
+    least = min_count or (usual if words or corpus.task not in TEXT_TASKS else 1)
     lower = words and corpus.task not in TEXT_TASKS if lower is None else lower
     return Settings(corpus.name, specs, lower, least, languages, boundary=boundary)  # type: ignore[arg-type]
 

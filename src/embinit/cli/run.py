@@ -27,7 +27,7 @@ def command(
     files: planning.Files,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Train nothing: list the runs, those that are done, and the estimated cost."),
+        typer.Option("--dry-run", help="Train nothing: list the runs, the finished ones, and the estimated cost."),
     ] = False,
     block: Annotated[
         list[str] | None,

@@ -13,7 +13,7 @@ _ENOUGH, _TENTH = 500, 10
 _HUNDREDTH, _MOST = 100, 2_000
 #: A score on fewer rows than this varies much by chance.
 FEW = 200
-#: Data with fewer rows is not divided: a held-out row or two would say nothing.
+#: Data with fewer rows is not divided: a few held-out rows would be meaningless.
 _DIVISIBLE = 20
 
 
@@ -37,7 +37,7 @@ def hash_share(text: str) -> float:
 
 
 def rows_at(rows: Split, places: Sequence[int], first: bool) -> Split:
-    """Return some rows of a split; rejected rows are counted with the `first` part of it alone."""
+    """Return some rows of a split; rejected rows are counted only with the `first` part."""
     chosen = list(places)
     texts = tuple([side[i] for i in chosen] for side in rows.texts)
     labels = None if rows.labels is None else rows.labels[chosen]
@@ -57,7 +57,7 @@ def divide(rows: Split, wanted: Sequence[str]) -> dict[str, Split]:
     size = held_out_size(len(rows))
     if len(groups) >= _DIVISIBLE:
         for text in sorted(groups, key=lambda text: (hash_share(text), text)):
-            # A sentence that occurs so often that no split has room for it stays in training.
+            # A very frequent sentence, for which no split has room, stays in training.
             name = next((name for name in wanted if len(chosen[name]) + len(groups[text]) <= size), None)
             if name is not None:
                 chosen[name] += groups[text]

@@ -7,12 +7,14 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Reading
 from embinit.errors import EmbinitError, require
 from embinit.files import open_unpacked
+from embinit.text.vocabulary import LONGEST_LINE
 
 #: The place of a row in its file, and its fields by column name.
 Row = tuple[str, dict[str, Any]]
@@ -26,7 +28,11 @@ def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
     """Yield each line with its number, or None for a line that is not UTF-8; the caller counts these."""
     reading.files.append(str(path))
     with open_unpacked(path) as stream:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                raise EmbinitError(
+                    f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
+                )
             try:
                 text: str | None = raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
@@ -161,7 +167,10 @@ def segments(path: Path, reading: Reading) -> list[str | None]:
     """Return the sentences of an IWSLT XML file, with entities resolved; None for a sentence that is not UTF-8."""
     reading.files.append(str(path))
     with open_unpacked(path) as stream:
-        raw = _SEGMENT.findall(stream.read())
+        content = stream.read(LONGEST_LINE + 1)
+    if len(content) > LONGEST_LINE:
+        raise EmbinitError(f"{path} is larger than {LONGEST_LINE >> 20} MB, as no file of IWSLT is")
+    raw = _SEGMENT.findall(content)
     if not raw:
         raise EmbinitError(f"{path} has no <seg>; expected IWSLT's XML")
     return [_decoded(segment) for segment in raw]

@@ -149,7 +149,7 @@ def _sides(prefix: str, pair: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _note_languages(folder: Path, names: Sequence[str]) -> None:
-    """Raise if a folder holds text in two languages, because nobody has said which of them is the source."""
+    """Raise EmbinitError if a folder holds text in two languages, because the source language is not known."""
     for name in names:
         files = [path for path in sorted(folder.glob(f"{name}.*")) if language_of(path)]
         languages = sorted({str(language_of(path)) for path in files})

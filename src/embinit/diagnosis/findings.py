@@ -53,7 +53,7 @@ def rounding_findings(absorbed: Absorption, host: Host, threshold: Mapping[str, 
 
 
 def row_findings(basis: Basis, threshold: Mapping[str, float]) -> list[Finding]:
-    """Return what is unusual about the rows themselves, whatever the advice."""
+    """Return findings about unusual properties of the rows, whatever the advice is."""
     spread, shape, host, missing_std = basis.spread, basis.shape, basis.host, basis.missing_std
     findings: list[Finding] = []
 

@@ -136,7 +136,7 @@ def _data() -> dict[str, Any]:
 
 
 def thresholds() -> Thresholds:
-    """Return the thresholds of the verdict; their evidence stands in the file."""
+    """Return the thresholds of the verdict; the file also has their evidence."""
     return {table: values for table, values in _data().items() if table != "evidence"}
 
 
@@ -245,7 +245,7 @@ def _quoted(name: str, kind: str, **numbers: object) -> Finding:
 def _absorption(
     severity: Severity, kind: str, basis: Basis, absorbed: Absorption, *, readout: bool = True, neighbours: bool = True
 ) -> Finding:
-    """Return the finding about rows and positions, with the measurements that matter for it."""
+    """Return the finding about rows and positions, with the relevant measurements."""
     tested = basis.host.positions == "sinusoidal" and basis.host.norm == "none"
     numbers = {
         "ratio": absorbed.ratio,

@@ -33,7 +33,7 @@ class Converted:
     tokens: int
     #: the largest difference between the logits of this package and those of the loaded folder
     difference: float
-    #: whether the folder has a tokenizer; without one it has the vocabulary alone
+    #: whether the folder has a tokenizer; without one it has only the vocabulary
     tokenizer: bool
 
 
@@ -53,8 +53,8 @@ def convert(run: Path, out: Path) -> Converted:
         If the run has no weights, transformers has no class for its model, or the logits differ.
     """
     weights = read_weights(run)
-    architecture = _architecture(weights, run)
-    _check_shapes(weights, architecture, run)
+    architecture = architecture_of(weights, run)
+    check_shapes(weights, architecture, run)
     if not architecture.is_language_model:
         raise EmbinitError(f"{run} is a {architecture.task}; only language models can be converted")
     transformers = require("transformers", "train", "writing a folder for transformers")
@@ -79,7 +79,8 @@ def convert(run: Path, out: Path) -> Converted:
     )
 
 
-def _architecture(weights: KeptWeights, run: Path) -> Any:
+def architecture_of(weights: KeptWeights, run: Path) -> Any:
+    """Return the architecture that kept weights belong to."""
     from embinit.models.architecture import Architecture
 
     try:
@@ -89,7 +90,7 @@ def _architecture(weights: KeptWeights, run: Path) -> Any:
         raise Damaged(f"{run} has weights of a model that this version of embinit does not know: {error}") from None
 
 
-def _check_shapes(weights: KeptWeights, architecture: Any, run: Path) -> None:
+def check_shapes(weights: KeptWeights, architecture: Any, run: Path) -> None:
     """Raise Damaged unless the tensors are those of the architecture, before a model of its size is made."""
     from embinit.models.parameters import parameters
 

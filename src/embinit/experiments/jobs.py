@@ -40,7 +40,7 @@ class Job:
 
     @property
     def shape(self) -> str:
-        """Return a hash of what members of a group share: the task, and the settings that are not a member's own."""
+        """Return a hash of the task and of all settings that members of a group must share."""
         content = self.spec.as_json()
         shared = [
             {name: value for name, value in content[part].items() if name not in own}
@@ -121,7 +121,7 @@ def read_content(path: Path) -> dict[str, Any]:
         path, dict[str, Any], "give the jobs.json of a folder that `embinit run --plan` wrote"
     )
     if not {"version", "jobs"} <= content.keys():
-        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder from `embinit run --plan`")
+        raise EmbinitError(f"{path} is no list of jobs; give the jobs.json of a folder that `embinit run --plan` wrote")
     if content["version"] != VERSION:
         raise EmbinitError(
             f"{path} has version {content['version']!r}, and this embinit reads version {VERSION}; "

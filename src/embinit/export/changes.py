@@ -75,7 +75,7 @@ def _kept(vocabulary: Vocabulary, made: TokenRows, rows: int) -> dict[Reason, tu
 
 
 def _far(one: Distribution, other: Distribution) -> float | None:
-    """Return how many times larger the one size is than the other; None if both are about the same or one is zero."""
+    """Return the factor between two sizes; None if they are about the same or one is zero."""
     if not one.std or not other.std:
         return None
     ratio = one.std / other.std
@@ -83,7 +83,7 @@ def _far(one: Distribution, other: Distribution) -> float | None:
 
 
 def _size_warnings(made: TokenRows, sizes: Mapping[Stage, Distribution]) -> list[str]:
-    """Return a warning if the new rows have another size than the model's own, and nobody advised it."""
+    """Return a warning if the new rows have another size than the model's own, and no advice explains it."""
     ratio = None if made.advised or "before" not in sizes else _far(sizes["now"], sizes["before"])
     if ratio is None:
         return []

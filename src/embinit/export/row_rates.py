@@ -214,7 +214,7 @@ def row_numbers(ids: Any, rows: int) -> npt.NDArray[np.int64]:
 
 
 def _numbers(given: Any) -> npt.NDArray[Any]:
-    """Return what was given (a list, range, set, array or tensor) as an array."""
+    """Return a list, range, set, array or tensor as an array."""
     if hasattr(given, "detach"):  # a tensor of torch, on any device
         given = given.detach().cpu().numpy()
     elif isinstance(given, set | frozenset):

@@ -1,4 +1,4 @@
-"""The method that `advised` takes: the best one for what is given."""
+"""The method that `advised` chooses: the best one for the given text and vectors."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def extend(
     new_tokenizer
         Instead of tokens: another fast tokenizer. Tokens that both have keep their rows.
     method
-        The method that makes the rows; see `embinit extend --help`. `advised` takes the best one for what is given.
+        The method that makes the rows; see `embinit extend --help`. `advised` chooses the best one for the given inputs.
     text
         Text in which the new tokens occur, for the methods `distill`, `focus` and `omp`: lines (strings), or files of lines
         (paths).

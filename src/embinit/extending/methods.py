@@ -19,7 +19,7 @@ Pieces = Sequence[Sequence[int]]
 class Auxiliary:
     """Auxiliary vectors of new tokens and of old tokens."""
 
-    new: Matrix  # (new tokens, dim), zeros where there is none
+    new: Matrix  # (new tokens, dim); zeros for a token without a vector
     old: Matrix  # (old tokens with a vector, dim)
     #: their rows in the model
     old_ids: Sequence[int]

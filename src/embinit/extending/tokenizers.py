@@ -18,7 +18,7 @@ from embinit.text.markers import looks_special, scheme_of, strip_marker
 
 #: Words on which the segmentation by the old and by the new tokenizer are compared.
 _CHECKED = 20_000
-#: A class that loads tokenizer.json as it is. Classes of single models build parts of it anew.
+#: A class that loads tokenizer.json as it is. Classes of single models rebuild parts of it.
 _PLAIN_CLASS = "PreTrainedTokenizerFast"
 
 

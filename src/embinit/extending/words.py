@@ -11,7 +11,7 @@ from embinit.text.vocabulary import read_lines
 
 
 def read_words(path: Path) -> tuple[list[str], dict[str, str] | None]:
-    """Return the tokens of a file, and what stands for them.
+    """Return the tokens of a file, and the tokens or phrases that follow them.
 
     A line holds a token, or a token, a tab and an existing token or a phrase. Empty lines are skipped. Without tabs, the
     second value is None.

@@ -1,4 +1,4 @@
-"""Word vectors trained from text by GloVe's objective (Pennington, Socher and Manning 2014)."""
+"""Train word vectors on text with GloVe's objective (Pennington, Socher and Manning 2014)."""
 
 from embinit.glove.training import TrainedVectors, train
 

@@ -1,4 +1,4 @@
-"""Where a training was, on disk: written whole or not at all, and read only by the training that wrote it.
+"""The checkpoint of a training of vectors. It is written completely or not at all, and fits only its own training.
 
 The archive has a checksum of each array. A damaged checkpoint is left out, and the training begins again.
 """
@@ -26,13 +26,13 @@ Settings = Mapping[str, str | int | float]
 
 @dataclass
 class Position:
-    """How far a training is."""
+    """The progress of a training."""
 
     epoch: int = 0
-    #: entries of this epoch that are done, and the sum of their loss
+    #: the number of finished entries of this epoch, and the sum of their losses
     done: int = 0
     loss: float = 0.0
-    #: mean loss of each epoch that is done
+    #: mean loss of each finished epoch
     losses: list[float] = field(default_factory=list)
 
 
@@ -42,19 +42,19 @@ class _GloveHead(TypedDict):
 
 
 def beside(out: Path) -> Path:
-    """Return where the checkpoint of a training lies that will write `out`."""
+    """Return the path of the checkpoint of the training that will write `out`."""
     return out.with_name(f"{out.name}.checkpoint")
 
 
 def save(path: Path, settings: Settings, parameters: Parameters, position: Position) -> None:
-    """Write a checkpoint, in the place of the one before."""
+    """Write a checkpoint; it replaces the one before."""
     head = np.array(json.dumps({"settings": dict(settings), "position": asdict(position)}))
     with replacing(path) as file:
         np.savez(file, head=head, **parameters._asdict())
 
 
 def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
-    """Return what the checkpoint holds; None if there is none.
+    """Return the content of the checkpoint; None if there is none.
 
     Raises
     ------
@@ -87,21 +87,21 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
     except (ValueError, KeyError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise Damaged(f"{path} is damaged: {error}") from None
     raise EmbinitError(
-        f"the checkpoint {path} is of an unfinished training with {differing}; "
-        "run that again to go on with it, or give --fresh to start anew"
+        f"the checkpoint {path} belongs to an unfinished training with {differing}; "
+        "run that command again to continue, or give --fresh to start again"
     )
 
 
 def clear(out: Path) -> None:
-    """Remove the checkpoint of a training that has written `out`, and what killed writes of both have left."""
+    """Remove the checkpoint of the training that has written `out`, and unfinished files of killed writes."""
     beside(out).unlink(missing_ok=True)
-    for path in (out.resolve(), beside(out)):  # a link's file is written where it lies
+    for path in (out.resolve(), beside(out)):  # the target of a link is written in its own folder
         for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             part.unlink(missing_ok=True)
 
 
 def _differing(stored: Settings, asked: Settings) -> str:
-    """Return in words which settings are others than those asked for, empty where none is."""
+    """Return the settings that differ from those of the checkpoint, as text; empty if none does."""
     names = [name for name in {**asked, **stored} if stored.get(name) != asked.get(name)]
     differences = [f"{name} {stored.get(name)} (now {asked.get(name)})" for name in names if name != "counts"]
     if "counts" in names:

@@ -1,4 +1,4 @@
-"""Text as numbers: one pass over the lines, four bytes a token."""
+"""Text as numbers: one pass over the lines, four bytes per token."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from embinit.text.tokenizers import Tokenizer
 from embinit.text.vocabulary import LONGEST_LINE, read_lines
 from embinit.types import Vocabulary
 
-#: What is being done, how much of it is done, and how much there is where that is known.
+#: Called with a description of the work, the amount done, and the whole amount if it is known.
 Progress = Callable[[str, int, int | None], None]
 Ids = npt.NDArray[np.int32]
 
-#: In the numbers of a text: the end of a line, and a word that the vocabulary lacks.
+#: Numbers that stand for the end of a line, and for a word that the vocabulary lacks.
 BREAK, OUTSIDE = -1, -2
 _BLOCK = 1 << 22
 _LINES = 1 << 14
@@ -32,17 +32,17 @@ _LINES = 1 << 14
 class EncodedCorpus:
     """A text as rows of its vocabulary."""
 
-    ids: Ids  # a token each; BREAK after a line, OUTSIDE where the vocabulary lacks the word
+    ids: Ids  # one number per token; BREAK after a line, OUTSIDE for a word that the vocabulary lacks
     vocabulary: Vocabulary
     tokens: int
-    #: words seen too seldom
+    #: the number of words that occur too rarely
     rare: int
     #: tokens that no line of text can hold: with white space inside, empty, or undecodable
     left_out: tuple[str, ...]
 
 
 class _Numbers(dict[str, int]):
-    """A number for each token, given at first sight; 0 stands for the end of a line."""
+    """Numbers of tokens in the order of their first occurrence; 0 stands for the end of a line."""
 
     def __missing__(self, token: str) -> int:
         number = self[token] = len(self) + 1
@@ -71,7 +71,7 @@ def text_lines(texts: Sequence[str]) -> Iterator[str]:
 def encode(
     lines: Iterable[str], tokenize: Tokenizer, *, min_count: int, origin: str, progress: Progress
 ) -> EncodedCorpus:
-    """Return the text as numbers, with the vocabulary of what is seen `min_count` times, commonest first."""
+    """Return the text as numbers, with the vocabulary of words that occur `min_count` times, most frequent first."""
     numbers = _Numbers()
     raw = array("i")
     read = 0
@@ -93,13 +93,13 @@ def encode(
     words = [token for token, number in numbers.items() if seen[number] >= min_count]
     if not words:
         raise EmbinitError(
-            f"{origin} has no word that is seen {min_count} times or more; give more text or a smaller --min-count"
+            f"{origin} has no word that occurs at least {min_count} times; give more text or a smaller --min-count"
         )
     words.sort(key=lambda word: (-seen[numbers[word]], word))
     ranks = np.full(len(seen), OUTSIDE, dtype=np.int32)
     ranks[0] = BREAK
     ranks[[numbers[word] for word in words]] = np.arange(len(words), dtype=np.int32)
-    for block in blocks:  # in place, for the memory
+    for block in blocks:  # in place, to save memory
         ids[block] = ranks[ids[block]]
     counts = seen[[numbers[word] for word in words]]
     vocabulary = Vocabulary(tuple(words), counts, frozenset(filter(looks_special, words)), origin)

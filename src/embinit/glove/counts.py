@@ -1,4 +1,4 @@
-"""How often words stand near each other: counts of pairs, a nearer pair weighing more."""
+"""Count pairs of words that occur near each other; nearer pairs weigh more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from embinit.errors import require
 from embinit.glove.corpus import BREAK, Ids, Progress
 
-#: Pairs that are held before they are added up: some 30 bytes each.
+#: The number of pairs that are kept before they are summed, at about 30 bytes each.
 _PAIRS = 1 << 23
 
 Lines = npt.NDArray[np.int64]
@@ -25,8 +25,8 @@ def cooccurrences(
 ) -> Pairs:
     """Return the sum of 1/distance over all pairs of words of one line that are at most `window` words apart.
 
-    Words outside the vocabulary are taken out first, and windows close over them, as in the reference
-    implementation (cooccur.c). Row: the word; column: its context, on the left alone where not `symmetric`.
+    Words outside the vocabulary are removed first, so that windows skip them, as in the reference implementation
+    (cooccur.c). Rows are words and columns their contexts; only left contexts count unless `symmetric` is set.
     """
     size = max(1, pairs_at_once // window)
     before: Ids = ids[:0]
@@ -40,7 +40,7 @@ def cooccurrences(
         kept = block >= 0
         joined, joined_lines = np.concatenate([before, block[kept]]), np.concatenate([before_lines, lines[kept]])
         sums.append(_block(joined, joined_lines, len(before), words, window, symmetric))
-        # Sums of like size are merged, so that each pair is moved log(blocks) times.
+        # Sums of similar size are merged, so that each pair is moved log(blocks) times.
         while len(sums) > 1 and sums[-2].nnz < 2 * sums[-1].nnz:
             sums.append(sums.pop() + sums.pop())
         before, before_lines = joined[-window:], joined_lines[-window:]
@@ -48,7 +48,7 @@ def cooccurrences(
     while len(sums) > 1:
         sums.append(sums.pop() + sums.pop())
     total = sums[0]
-    # One half was counted; a word beside itself is its own context from both sides.
+    # Only one half was counted. A word next to itself is its own context on both sides.
     return (total + total.T).tocsr() if symmetric else total
 
 

@@ -15,7 +15,7 @@ from embinit.types import Matrix
 
 
 class Parameters(NamedTuple):
-    """What training changes, in place: vectors, biases, and the sums of squared steps of each."""
+    """The arrays that training changes in place: vectors, biases, and the sums of their squared steps."""
 
     words: Matrix  # (words, dim)
     contexts: Matrix  # (words, dim)
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
 
 
 def initial(words: int, dim: int, seed: int) -> Parameters:
-    """Return uniform numbers of (-0.5, 0.5)/dim, biases too, and sums of 1, as glove.c starts."""
+    """Return the start of glove.c: vectors and biases uniform in (-0.5, 0.5)/dim, and sums of 1."""
 
     def drawn(purpose: str, *shape: int) -> Matrix:
         return (stream(seed, f"glove {purpose}").random(shape, dtype=np.float32) - np.float32(0.5)) / np.float32(dim)
@@ -82,12 +82,12 @@ def _sweep(order: Any, entries: Any, parameters: Any, x_max: Any, alpha: Any, lr
 
 @cache
 def sweep() -> Callable[..., float]:
-    """Return a function that updates the parameters by entries in the given order, and gives the sum of the loss.
+    """Return a function that updates the parameters by entries in the given order and returns the summed loss.
 
-    It holds no lock while it runs, so that threads can share the parameters (Hogwild).
+    The function releases Python's global lock, so that threads can share the parameters (Hogwild).
     """
     numba = require("numba", "glove", "training word vectors")
-    # Sums may be reordered, for SIMD; NaN and infinity stay what they are, for divergence to be seen.
+    # Sums may be reordered for SIMD. NaN and infinity are kept, so that divergence is noticed.
     compiled: Callable[..., float] = numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(
         _sweep
     )

@@ -1,4 +1,4 @@
-"""From counts of pairs to vectors: epochs in shuffled order, threads, checkpoints."""
+"""Fit vectors to counts of pairs: epochs in shuffled order, threads, checkpoints."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from embinit.records import Damaged
 from embinit.seeds import stream
 from embinit.types import Matrix
 
-#: Entries that a thread works through before progress is told: some tenths of a second.
+#: The entries that a thread processes between reports of progress: some tenths of a second.
 _CHUNK = 1 << 18
-#: At most about so many seconds of work are lost when a run is killed.
+#: About the largest number of seconds of work that a kill can lose.
 _SECONDS = 30.0
-#: After an epoch a checkpoint is written where that takes less than this share of the time since the last one.
+#: After an epoch, a checkpoint is written if this takes less than this share of the time since the last one.
 _SHARE = 0.05
 
 
@@ -44,7 +44,7 @@ def fit(
     fresh: bool,
     progress: Progress,
 ) -> tuple[Matrix, tuple[float, ...], int, bool]:
-    """Return word plus context vectors, the mean loss of each epoch, and how many updates a checkpoint brought.
+    """Return word plus context vectors, the mean loss of each epoch, and the number of updates from a checkpoint.
 
     The last value says whether a damaged checkpoint was left out.
 
@@ -57,7 +57,7 @@ def fit(
         "alpha": alpha,
         "lr": lr,
         "seed": seed,
-        # One thread promises the same bits again, so it never goes on with what several threads did.
+        # One thread must give the same bits again, so it never continues the work of several threads.
         "threads": "1" if threads == 1 else "several",
         "counts": identity,
     }
@@ -98,7 +98,7 @@ def fit(
 
 
 def _order(number: int, seed: int, epoch: int) -> Any:
-    """Return the epoch's order of entries, in as few bytes as will do."""
+    """Return the epoch's order of entries, in the smallest type that can hold them."""
     order = np.arange(number, dtype=np.int32 if number < 2**31 else np.int64)
     stream(seed, f"glove epoch {epoch}").shuffle(order)
     return order
@@ -113,19 +113,19 @@ def _update(order: Any, entries: Entries, parameters: Parameters, x_max: float, 
 
 
 class _Saver:
-    """Writes checkpoints, not more often than is worth the time."""
+    """Writes checkpoints, but not so often that training slows down."""
 
     def __init__(self, path: Path | None, settings: Settings, parameters: Parameters) -> None:
         self._path, self._settings, self._parameters = path, settings, parameters
         self._saved, self._took = time.monotonic(), 0.0
 
     def inside(self, position: Position) -> None:
-        """Save in the middle of an epoch, where the last time is long ago."""
+        """Save in the middle of an epoch, if the last checkpoint is old."""
         if time.monotonic() - self._saved >= _SECONDS:
             self._save(position)
 
     def after(self, position: Position, *, last: bool) -> None:
-        """Save after an epoch; after the last one always, for the case that the vectors cannot be written."""
+        """Save after an epoch; always after the last one, in case the vectors cannot be written."""
         if last or self._took <= _SHARE * (time.monotonic() - self._saved):
             self._save(position)
 

@@ -1,4 +1,4 @@
-"""Trained vectors as a file, and what they say of a few words."""
+"""Write trained vectors to a file, and list the nearest neighbours of a few words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from embinit.types import Matrix, Vocabulary
 
 
 class _Nothing(Exception):
-    """Ends a write that was only tried."""
+    """Ends a trial write."""
 
 
 def check_writable(path: Path) -> None:
-    """Raise the error that a write would raise, and change nothing."""
+    """Raise the error that a write would raise, without changing anything."""
     with suppress(_Nothing), replacing(path):
         raise _Nothing
 
 
 def write(path: Path, vocabulary: Vocabulary, vectors: Matrix) -> None:
-    """Write GloVe's text: a token and its numbers a line, with six significant digits, in the vocabulary's order."""
+    """Write GloVe's text format: one token and its numbers per line, in six significant digits and vocabulary order."""
     line = "%s" + " %.6g" * vectors.shape[1] + "\n"
     with replacing(path) as out:
         for token, row in zip(vocabulary.tokens, vectors, strict=True):
@@ -31,9 +31,9 @@ def write(path: Path, vocabulary: Vocabulary, vectors: Matrix) -> None:
 
 
 def telling(vocabulary: Vocabulary, number: int) -> list[str]:
-    """Return common words that mean something: of five letters or more, after the commonest hundredth.
+    """Return common words with a meaning: with at least five letters, after the most frequent hundredth.
 
-    Where these are too few, the commonest of the others follow.
+    If these are too few, the most frequent other words follow.
     """
     later = vocabulary.tokens[len(vocabulary) // 100 :]
     chosen = [token for token in later if len(token) >= 5 and token.isalpha()][:number]
@@ -42,7 +42,7 @@ def telling(vocabulary: Vocabulary, number: int) -> list[str]:
 
 
 def nearest(vocabulary: Vocabulary, vectors: Matrix, words: Sequence[str], number: int) -> dict[str, list[str]]:
-    """Return for each word the nearest others by cosine, nearest first."""
+    """Return the nearest words of each word by cosine, nearest first."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1)
     neighbours = {}

@@ -1,4 +1,4 @@
-"""From lines to vectors."""
+"""Train vectors on lines of text."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from embinit.types import Matrix, Vocabulary
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """Word vectors, and what was counted on the way."""
+    """Trained word vectors with the counts of the training."""
 
-    vocabulary: Vocabulary  # commonest first
+    vocabulary: Vocabulary  # most frequent first
     vectors: Matrix  # (words, dim): word plus context vectors
-    #: of each epoch, the mean over pairs of f(x) (w·w~ + b + b~ - log x)², each before its update
+    #: the loss of each epoch: the mean over pairs of f(x) (w·w~ + b + b~ - log x)², each before its update
     losses: tuple[float, ...]
     tokens: int
-    #: counts that are not zero
+    #: the number of counts that are not zero
     pairs: int
-    #: words seen too seldom
+    #: the number of words that occur too rarely
     rare: int
     #: tokens that no line of a text file can hold: with white space inside, empty, undecodable
     left_out: tuple[str, ...]
-    #: updates that an earlier, stopped run had made
+    #: the number of updates of an earlier, stopped run
     resumed: int
     threads: int
-    #: the checkpoint of a stopped run was damaged, so training began again
+    #: whether training began again because the checkpoint of a stopped run was damaged
     damaged: bool = False
 
 
@@ -62,16 +62,16 @@ def train(
     progress: Progress | None = None,
     origin: str = "the text",
 ) -> TrainedVectors:
-    """Return vectors of the words of the lines; a training whose checkpoint is there goes on where it was.
+    """Return vectors of the words of the lines; a training with a checkpoint continues from it.
 
-    One thread gives the same bits again for the same seed, stopped or not; several update the vectors without locks.
+    One thread gives the same bits for the same seed, even after a stop. Several threads update the vectors without locks.
     """
     threads = cores() if threads is None else threads
     check(
         dim=dim, window=window, epochs=epochs, min_count=min_count, threads=threads, seed=seed,
         x_max=x_max, alpha=alpha, lr=lr,
     )  # fmt: skip
-    for library in ("numba", "scipy"):  # said before the text is read
+    for library in ("numba", "scipy"):  # raises before the text is read
         require(library, "glove", "training word vectors")
     tell = progress or _silent
     text = (line.lower() for line in lines) if lower else lines
@@ -100,12 +100,12 @@ def train(
 def _counted(
     lines: Iterable[str], tokenize: Tokenizer, min_count: int, window: int, symmetric: bool, origin: str, tell: Progress
 ) -> tuple[EncodedCorpus, Entries, str]:
-    """Return the corpus without its text, its counts, and their checksum; what took memory is gone by then."""
+    """Return the corpus without its text, its counts, and their checksum; the memory of the text is free."""
     corpus = encode(lines, tokenize, min_count=min_count, origin=origin, progress=tell)
     words = len(corpus.vocabulary)
     pairs = cooccurrences(corpus.ids, words, window=window, symmetric=symmetric, progress=tell)
     if not pairs.nnz:
-        raise EmbinitError(f"{origin} has no line with two words that are seen {min_count} times or more")
+        raise EmbinitError(f"{origin} has no line with two words that occur at least {min_count} times")
     rows = np.repeat(np.arange(words, dtype=np.int32), np.diff(pairs.indptr))
     entries = Entries(rows, pairs.indices.astype(np.int32), pairs.data.astype(np.float32))
     return replace(corpus, ids=np.zeros(0, dtype=np.int32)), entries, checksum(pairs, corpus.vocabulary.tokens)
@@ -115,7 +115,7 @@ def check(
     *, dim: int, window: int, epochs: int, min_count: int, threads: int, seed: int,
     x_max: float, alpha: float, lr: float,
 ) -> None:  # fmt: skip
-    """Raise an error that names the first setting that cannot be."""
+    """Raise EmbinitError for the first impossible setting."""
     counts = {"dim": dim, "window": window, "epochs": epochs, "min-count": min_count, "threads": threads}
     for name, value, least in [*((name, value, 1) for name, value in counts.items()), ("seed", seed, 0)]:
         if value < least:
@@ -126,7 +126,7 @@ def check(
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""What a model is made of, as one frozen value."""
+"""The settings of a model as one frozen value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Positions = Literal["sinusoidal", "learned", "gained", "shuffled", "rotary", "al
 ADDED = ("sinusoidal", "learned", "gained", "shuffled")
 #: Added positions that are a fixed table of sinusoids.
 TABLED = ("sinusoidal", "gained", "shuffled")
-#: Settings of which each member has its own value, because they change no shape.
+#: Settings that may differ between members, because they change no shape.
 PER_MEMBER = ("dropout",)
 
 
@@ -142,7 +142,7 @@ class Architecture:
 
     @property
     def outputs(self) -> int:
-        """Return how many numbers the model gives for a token or a sentence."""
+        """Return the number of outputs for a token or a sentence."""
         return self.classes if self.task == "classification" else self.vocabularies[-1]
 
     @property

@@ -21,14 +21,14 @@ class _Cache:
 
     source: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, source, head)
     target: list[tuple[Tensor, Tensor]]  # each (members * sentences, heads, length, head)
-    mask: Tensor  # (members * sentences, source)
+    hidden: Tensor  # (members * sentences, source): places without a token
 
     def reordered(self, index: Tensor) -> _Cache:
         """Return the cache with its sentences (or beams) in another order."""
         return _Cache(
             [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.source],
             [(k.index_select(0, index), v.index_select(0, index)) for k, v in self.target],
-            self.mask.index_select(0, index),
+            self.hidden.index_select(0, index),
         )
 
 
@@ -49,7 +49,7 @@ class _Search:
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
             dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
             targets.append((memory.new_zeros(shape, dtype=dtype), memory.new_zeros(shape, dtype=dtype)))
-        self.cache = _Cache(sources, targets, place.mask)
+        self.cache = _Cache(sources, targets, ~place.mask)
         self._output = stack.padded_output(stack.dtype)
 
     def step(self, ids: Tensor, at: int) -> Tensor:
@@ -68,7 +68,7 @@ class _Search:
 
     def keep(self, chosen: Tensor) -> None:
         """Drop all sentences but the chosen ones of each member, (members, remaining sentences)."""
-        members, sentences = len(chosen), len(self.cache.mask) // len(chosen)
+        members, sentences = len(chosen), len(self.cache.hidden) // len(chosen)
         first = torch.arange(members, device=chosen.device)[:, None] * sentences
         self.cache = self.cache.reordered((first + chosen).flatten())
 
@@ -80,17 +80,19 @@ class _Search:
     def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
         weights, name, members = self.stack.weights, f"decoder.{layer}", values.shape[0]
         queries, keys, content = linear(values, weights, f"{name}.self.qkv").chunk(3, dim=-1)
-        position = torch.full(values.shape[:2], at, device=values.device)
-        queries, keys = self.reader.positions.turned(queries, position), self.reader.positions.turned(keys, position)
-        heads = self.stack.architecture.heads
+        heads, kind = self.stack.architecture.heads, self.stack.architecture.positions
+        if kind == "rotary":  # decoding waits for Python: it launches nothing that is not needed
+            position = torch.full(values.shape[:2], at, device=values.device)
+            queries, keys = (self.reader.positions.turned(one, position) for one in (queries, keys))
         cached_keys, cached_values = self.cache.target[layer]
         cached_keys[:, :, at] = headed(keys.flatten(0, 1)[:, None], heads)[:, :, 0]
         cached_values[:, :, at] = headed(content.flatten(0, 1)[:, None], heads)[:, :, 0]
         q = headed(queries.flatten(0, 1)[:, None], heads)
         scores = (q * q.shape[-1] ** -0.5) @ cached_keys[:, :, : at + 1].transpose(-1, -2)
-        member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
-        scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
-        mixed = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
+        if kind in ("alibi", "relative"):
+            member = torch.arange(members, device=values.device).repeat_interleave(values.shape[1])
+            scores = self.reader.positions.biased(scores, "decoder", weights, member, first=at)
+        mixed: Tensor = scores.softmax(dim=-1) @ cached_values[:, :, : at + 1]
         return mixed.transpose(1, 2).flatten(-2).view_as(values).to(self.stack.dtype)
 
     def _cross_attention(self, values: Tensor, layer: int) -> Tensor:
@@ -99,7 +101,7 @@ class _Search:
         keys, content = self.cache.source[layer]
         q = headed(queries.flatten(0, 1)[:, None], self.stack.architecture.heads)
         scores = (q * q.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
-        scores = scores.masked_fill(~self.cache.mask[:, None, None], torch.finfo(scores.dtype).min)
+        scores = scores.masked_fill(self.cache.hidden[:, None, None], torch.finfo(scores.dtype).min)
         mixed: Tensor = scores.softmax(dim=-1) @ content
         return mixed.transpose(1, 2).flatten(-2).view_as(values)
 

@@ -1,4 +1,4 @@
-"""Dropout whose masks depend on the member's seed, the step and the place alone.
+"""Dropout whose masks depend only on the member's seed, the step and the place.
 
 torch's dropout takes no generator, so the mask of a member would depend on the other members. Here each element has a
 number of its own, a hash of (seed, step, place, row, column). The number is the same for all starts of a seed and on every

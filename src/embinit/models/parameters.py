@@ -116,7 +116,7 @@ def places(a: Architecture) -> list[str]:
 
 
 def drawn(parameter: Parameter, seed: int) -> Matrix:
-    """Return a parameter's first values, which depend on the seed, the parameter's name and its shape alone."""
+    """Return a parameter's first values, which depend only on the seed, the parameter's name and its shape."""
     rng = stream(seed, f"parameter {parameter.name}")
     if parameter.draw == "ones":
         return np.ones(parameter.shape, dtype=np.float32)

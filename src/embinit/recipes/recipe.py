@@ -69,8 +69,8 @@ class Recipe:
 
     def panel(self) -> Panel:
         """Return the summary: each step with its effect."""
-        steps = [(str(step), STEPS[step.name].about) for step in self.steps]
-        return Panel(f"Recipe {self.name}", [*steps, ("missing rows", f"filled by `{self.fill}`")])
+        steps = [(str(step), STEPS[step.name].about.replace("`", "")) for step in self.steps]
+        return Panel(f"Recipe {self.name}", [*steps, ("missing rows", f"filled by {self.fill}")])
 
     @property
     def uses_source(self) -> bool:

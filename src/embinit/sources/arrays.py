@@ -96,6 +96,8 @@ def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Em
         matrix = np.asarray(vectors.vectors)[list(words)]
         return from_arrays(list(words.values()), matrix, wanted, kind, "KeyedVectors")
     matrix = getattr(vectors, "weight", vectors)
+    if getattr(matrix, "is_meta", False):
+        raise EmbinitError(f"{kind} has no numbers yet: it is on torch's device meta; load its weights first")
     if hasattr(matrix, "detach"):
         matrix = matrix.detach().cpu().float().numpy()
     if not isinstance(matrix, np.ndarray):

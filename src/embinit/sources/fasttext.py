@@ -54,9 +54,10 @@ class _MatrixOnDisk:
         for place, row in enumerate(wanted.tolist()):
             _read_into(file, buffer[place * width : (place + 1) * width], self.offset + row * width)
         ends = sizes.cumsum().tolist()
-        return as_matrix(
-            [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # the reader rejects rows that are NaN or infinite
+            return as_matrix(
+                [rows[places[end - size : end]].sum(axis=0) / size for size, end in zip(sizes, ends, strict=True)]
+            )
 
 
 def _read_into(file: IO[bytes], buffer: memoryview, offset: int) -> None:

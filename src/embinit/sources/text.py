@@ -312,7 +312,7 @@ def _parse_line(
 ) -> tuple[bytes, Matrix] | None:
     """Return the token and vector of a line whose token may hold spaces, or reject the line."""
     line = line.rstrip(b" \t\r")
-    if not line:
+    if not line.strip():  # perhaps a form feed alone
         rows.counts["blank lines"] += 1
         return None
     fields = line.rsplit(b" ", dim)

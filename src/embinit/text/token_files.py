@@ -36,7 +36,7 @@ class TokenTable:
 
     tokens: list[str | None]
     specials: frozenset[str]
-    #: what splits words: a tokenizer.json, a WordPiece list, a SentencePiece model, or a tokenizer object
+    #: the tokenizer that splits words: a tokenizer.json, a WordPiece list, a SentencePiece model, or a tokenizer object
     tokenizer: Any = None
 
 
@@ -59,7 +59,7 @@ def tokenizer_tokens(tokenizer: Any) -> TokenTable:
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "to_str"):
         return _from_tokenizer(json.loads(backend.to_str()), source, tokenizer)
-    specials = frozenset(tokenizer.all_special_tokens)  # a tokenizer in Python alone has no tokenizer.json
+    specials = frozenset(tokenizer.all_special_tokens)  # a pure Python tokenizer has no tokenizer.json
     vocabulary: dict[str, int] = tokenizer.get_vocab()
     tokens = _tokens_by_id(vocabulary, source)
     return TokenTable(tokens, specials | frozenset(filter(looks_special, vocabulary)), tokenizer)

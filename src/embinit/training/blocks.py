@@ -3,7 +3,7 @@
 A text is one sequence: `<eos>`, then every line with an `<eos>` after it. In training each epoch cuts it into blocks from a
 new place on, which the seed and the epoch decide; the text is taken as a ring, so that every epoch has the same number of
 blocks. For scoring, blocks begin `stride` tokens after each other and only the tokens that no block before had are scored.
-The last block ends with the text: it begins earlier than its turn rather than being short.
+The last block ends with the text; it begins earlier, so that it is not shorter.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TextBatches:
     length
         The number of tokens in a block. A validation or test text that is shorter is one block of its own length.
     device
-        Where the text lies and batches are made.
+        The device of the text and of the batches.
     stride
         The number of tokens between the beginnings of blocks that are scored; None: blocks for training.
     mask_rate
@@ -50,7 +50,7 @@ class TextBatches:
     ) -> None:  # fmt: skip
         tokens = sequence(prepared, split)
         self.batch, self._device, self._stride = batch, torch.device(device), stride
-        self._size = len(tokens) - 1  # the last token is only asked for
+        self._size = len(tokens) - 1  # the last token is only predicted
         if stride is None and self._size < length:
             raise EmbinitError(
                 f"{prepared.path.name}, {split}: a block has {length:,} tokens, and the text has {self._size:,}"
@@ -75,12 +75,12 @@ class TextBatches:
         return -(-self.sentences // self.batch)
 
     def orders(self, seeds: Sequence[int], epoch: int) -> Numbers:
-        """Return where every member's blocks of an epoch begin, (members, batches, batch), by its seed; -1: no block."""
+        """Return the first place of each block of an epoch, (members, batches, batch), by the seed; -1: no block."""
         own = {seed: self._one_order(seed, epoch) for seed in set(seeds)}
         return np.stack([own[seed] for seed in seeds])
 
     def straight(self, members: int) -> Numbers:
-        """Return where the blocks that are scored begin, (members, batches, batch), in the text's order; -1: no block."""
+        """Return the first place of each scored block, (members, batches, batch), in the text's order; -1: no block."""
         return np.tile(self._shaped(self._starts), (members, 1, 1))
 
     def _one_order(self, seed: int, epoch: int) -> Numbers:
@@ -94,7 +94,7 @@ class TextBatches:
         return np.pad(starts, (0, missing), constant_values=-1).reshape(len(self), self.batch)
 
     def rooms(self, orders: Numbers) -> list[Rooms]:
-        """Return how much room each batch needs: its tokens, and the places that a masked model predicts."""
+        """Return the number of places of each batch: its tokens, and the places that a masked model predicts."""
         count = self._count
         if self._mask is not None:
             # Enough for every batch of the split, so that all batches have one shape.
@@ -105,7 +105,7 @@ class TextBatches:
         return [(self.batch * self.length, count)] * orders.shape[1]
 
     def made(self, rows: Tensor, rooms: Rooms) -> Batch:
-        """Return the batch of the blocks that begin here, (members, batch), -1 where there is none."""
+        """Return the batch of the blocks that begin at these places, (members, batch); -1: no block."""
         members, batch = rows.shape
         present, starts = rows >= 0, rows.clamp(min=0)
         at = ((starts[:, :, None] + self._within) % self._size).flatten(1)
@@ -130,12 +130,12 @@ class TextBatches:
 
 
 def masked_batch(batch: Batch, seeds: Tensor, step: Tensor | int | None, vocabulary: int) -> Masked:
-    """Return what a masked model reads of a batch and predicts: the split's own mask, or that of a training step."""
+    """Return the input and the targets of a masked model: with the fixed mask of the split, or with that of a step."""
     if step is None:
         if batch.masked is None:
             raise ValueError("a batch for training has no fixed mask")
         return batch.masked
-    assert batch.scored is not None, "a batch of running text says which places are scored"
+    assert batch.scored is not None, "a batch of running text has scored places"
     return masked(batch.sides[0].ids, batch.scored, seeds, step, batch.count, vocabulary)
 
 

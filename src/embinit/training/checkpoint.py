@@ -1,7 +1,7 @@
-"""Checkpoints: everything that a training needs to go on, as one safetensors file with a checksum.
+"""Checkpoints: everything that a training needs to continue, as one safetensors file with a checksum.
 
-The file appears when it is complete. The one before it is kept beside it, because a damaged file must not cost the whole
-training: `discard` puts the earlier one in the place of a damaged one.
+The file appears when it is complete. The previous one is kept, so that a damaged file does not cost the whole training:
+`discard` puts the earlier one in the place of a damaged one.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from embinit.files import replacing
 
 
 class Unusable(EmbinitError):
-    """A checkpoint that is damaged, or of another training."""
+    """A checkpoint that is damaged or belongs to another training."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"{problem}; remove it to begin anew")
+        super().__init__(f"{problem}; remove it to begin again")
         self.problem = problem
 
 
 _NAME = "checkpoint.safetensors"
 _EARLIER = "earlier.safetensors"
 _KINDS = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64"}
-#: Stands in the header while the checksum of everything, this text included, is computed.
+#: Placeholder in the header while the checksum of the whole file, this text included, is computed.
 _NO_CHECKSUM = "0" * 64
 _LARGEST_HEADER = 1 << 28
 _BLOCK = 1 << 20
 
 
 def save(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write a checkpoint, one tensor after the other, so that no second copy of them is held.
+    """Write a checkpoint, one tensor after the other, so that no second copy is in memory.
 
     The last checkpoint becomes the earlier one. The one before that is removed first, so that the folder never holds more
     than two.
     """
     for left in folder.glob(f".{_NAME}.*.part"):
-        left.unlink(missing_ok=True)  # of a process that was killed while it wrote
-    # Wide numbers first, so that each tensor begins at a multiple of its own width.
+        left.unlink(missing_ok=True)  # a killed process left it
+    # Wide numbers come first, so that each tensor begins at a multiple of its width.
     tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].element_size()))
     header: dict[str, Any] = {"__metadata__": {"checksum": _NO_CHECKSUM, "facts": json.dumps(facts)}}
     end = 0
@@ -69,7 +69,7 @@ def save(folder: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) 
         out.seek(head.index(_NO_CHECKSUM.encode()))
         out.write(checksum.hexdigest().encode())
         if last.is_file():
-            with suppress(OSError):  # a file system without hard links keeps the last checkpoint alone
+            with suppress(OSError):  # without hard links, only the last checkpoint is kept
                 earlier.hardlink_to(last)
 
 
@@ -97,7 +97,7 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
 
 
 def _verify(file: BinaryIO) -> None:
-    """Raise ValueError unless the file is what its checksum was computed from."""
+    """Raise ValueError unless the file matches its checksum."""
     size = file.read(8)
     text = file.read(min(int.from_bytes(size, "little"), _LARGEST_HEADER))
     expected = str(json.loads(text)["__metadata__"]["checksum"])
@@ -105,11 +105,11 @@ def _verify(file: BinaryIO) -> None:
     while block := file.read(_BLOCK):
         checksum.update(block)
     if checksum.hexdigest() != expected:
-        raise ValueError("its checksum is another one")
+        raise ValueError("its checksum differs")
 
 
 def discard(folder: Path) -> bool:
-    """Remove the last checkpoint, and put the earlier one in its place; return whether there is an earlier one."""
+    """Replace the last checkpoint by the earlier one; return whether there is an earlier one."""
     last, earlier = folder / _NAME, folder / _EARLIER
     last.unlink(missing_ok=True)
     if not earlier.is_file():

@@ -1,4 +1,4 @@
-"""What members make of a split: loss, accuracy, BLEU; their translations and answers."""
+"""Evaluate members on a split: loss, accuracy, BLEU, translations and predicted labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embinit.types import TEXT_TASKS
 
 
 def _batch(members: int, device: Any) -> int:
-    """Return how many sentences are looked at together: a card is best filled, a CPU best not."""
+    """Return the number of sentences of a batch: large for a card, small for a CPU."""
     return 128 if torch.device(device).type == "cpu" else min(512, max(64, 10_240 // members))
 
 
@@ -35,7 +35,7 @@ def _text_batches(
 
 
 class Validation:
-    """A split that members are measured on after each epoch."""
+    """A split on which members are evaluated after each epoch."""
 
     def __init__(
         self, prepared: Prepared, architecture: Architecture, training: Training, members: int, device: Any

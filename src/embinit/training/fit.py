@@ -1,4 +1,4 @@
-"""Check that a model is made for a task."""
+"""Check that a model fits a task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from embinit.types import TEXT_TASKS
 
 
 def check_fit(prepared: Prepared, architecture: Architecture, training: Training) -> None:
-    """Raise EmbinitError if a model is not made for a task: with a wrong size, members would read each other's rows."""
+    """Raise EmbinitError if a model does not fit a task: with a wrong size, members would read each other's rows."""
     sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
     if prepared.task != architecture.task or sizes != architecture.vocabularies:
         raise EmbinitError(

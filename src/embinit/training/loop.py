@@ -1,4 +1,4 @@
-"""The loop: epochs of all members side by side, each keeping its own best weights."""
+"""The training loop: all members train side by side, and each keeps its best weights."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from embinit.training.step import Trainer
 
 
 class Stopped(EmbinitError):
-    """Training was asked to stop, and can go on from its checkpoint."""
+    """Training stopped on request, and can continue from its checkpoint."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How far training is; `records` has every member's record at the end of an epoch."""
+    """The progress of training; `records` has every member's record at the end of an epoch."""
 
     epoch: int
     epochs: int
@@ -51,20 +51,20 @@ Progress = Callable[[Moment], None]
 
 @dataclass
 class TrainedMember:
-    """What became of one member."""
+    """The training of one member."""
 
     seed: int
-    #: one record an epoch: losses, BLEU or accuracy, σ of the embeddings and how far the epoch moved them
+    #: one record per epoch: losses, BLEU or accuracy, σ of the embeddings and of their change in the epoch
     history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = 0
     diverged: bool = False
-    #: stopped early, having got no better for a while
+    #: whether it stopped early, without improvement
     stopped: bool = False
 
 
 @dataclass
 class Outcome:
-    """Members after training: the stack with each member's best weights, and what became of each."""
+    """Members after training: the stack with each member's best weights, and the history of each."""
 
     stack: Stack
     members: list[TrainedMember]
@@ -85,8 +85,8 @@ def train(
     """Return members trained in lockstep; the best epoch is that of lowest validation loss, or of best accuracy.
 
     `training` holds the settings of all members, or of each: they may differ in those of `options.PER_MEMBER`.
-    With a `checkpoint` folder it goes on from what is there, writes there every so many seconds (0: every epoch), and raises
-    `Stopped` after having written when `stopping` says so.
+    With a `checkpoint` folder, training continues from the checkpoint in it and writes one every `every` seconds (0: every
+    epoch). If `stopping` returns true, a checkpoint is written and `Stopped` is raised.
     """
     check_fit(prepared, architecture, settings_of_each(training, len(members))[0])
     run = _Run(prepared, architecture, members, training, device)
@@ -104,7 +104,7 @@ def train(
                 before = time.perf_counter()
                 run.save(checkpoint, run.seconds + before - start)
                 saved = time.perf_counter()
-                # Gigabytes take a while: at most one twentieth of the time goes into writing them.
+                # Large checkpoints are written less often: at most one twentieth of the time goes into writing.
                 wait = max(every, 20 * (saved - before))
             if stop:
                 raise Stopped(f"stopped in epoch {moment.epoch} of {moment.epochs}")
@@ -117,18 +117,18 @@ class _Lane:
 
     stack: Stack
     trainer: Trainer
-    #: which of the run's members they are
+    #: the numbers of these members in the run
     places: list[int]
     best: dict[str, Tensor]
     orders: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rooms: list[Rooms] = field(default_factory=list)
     rows: Tensor = field(default_factory=lambda: torch.empty(0))
-    #: the embeddings as they were when the epoch began
+    #: the embeddings at the beginning of the epoch
     before: dict[str, Tensor] = field(default_factory=dict)
 
 
 class _Run:
-    """Members in training, and how far they are."""
+    """Members in training, and their progress."""
 
     def __init__(
         self, prepared: Prepared, architecture: Architecture, members: Sequence[Member],
@@ -176,7 +176,7 @@ class _Run:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must be of, as JSON gives it back: settings, and a checksum of each member's start."""
+        """Return the identity of the training for its checkpoint: settings, and a checksum of each member's start."""
         starts = [
             [[_checksum(one) for one in arrays or ()] for arrays in (member.matrices, member.frozen, member.found)]
             for member in self._members
@@ -211,7 +211,7 @@ class _Run:
         return all(self.outcome[place].stopped for place in lane.places)
 
     def _sentences(self, first: int) -> int:
-        """Return how many sentences all members have read in this epoch since its step `first`."""
+        """Return the number of sentences that all members have read in this epoch since step `first`."""
         read = min(self.step * self.batches.batch, self.batches.sentences) - first * self.batches.batch
         return read * sum(len(lane.places) for lane in self.lanes if not self._done(lane))
 
@@ -231,7 +231,7 @@ class _Run:
         )
 
     def _records(self) -> list[dict[str, float]]:
-        """Return every member's record of an epoch, or its last one where it has stopped."""
+        """Return every member's record of an epoch; a stopped member keeps its last record."""
         records = [dict(member.history[-1]) if member.stopped else {} for member in self.outcome]
         every = self.training.bleu_every
         with_bleu = bool(every) and (self.epoch + 1) % every == 0
@@ -278,7 +278,7 @@ class _Run:
         return joined([lane.stack for lane in self.lanes])
 
     def save(self, folder: Path, seconds: float) -> None:
-        """Write a checkpoint; so many seconds went into it."""
+        """Write a checkpoint, and record the seconds of training so far."""
         tensors: dict[str, Tensor] = {}
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
@@ -304,7 +304,7 @@ class _Run:
         checkpoints.save(folder, tensors, facts)
 
     def restore(self, folder: Path) -> None:
-        """Go on from a checkpoint, if there is one."""
+        """Continue from a checkpoint, if there is one."""
         checkpoint = checkpoints.load(folder)
         if checkpoint is None:
             return
@@ -340,9 +340,9 @@ class _Run:
 
 
 def _lanes(members: int, device: torch.device) -> list[list[int]]:
-    """Return which members share a stack: all, but on a CPU each has its own.
+    """Return the members of each stack: all share one, but on a CPU each has its own.
 
-    A CPU gains nothing from one large product over many small ones, and each member's own sizes waste no work.
+    A CPU is not faster with one large product than with many small ones, and separate stacks need no padding.
     """
     return [[place] for place in range(members)] if device.type == "cpu" else [list(range(members))]
 

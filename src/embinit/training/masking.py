@@ -1,7 +1,7 @@
-"""Which tokens a masked language model has to predict, and what it reads in their places.
+"""Choose the tokens that a masked language model predicts, and the tokens that it reads in their places.
 
-In training, the places are a function of the member's seed, the step and the place alone, so that members of one seed
-predict the same tokens. For scoring they are drawn once for each split.
+In training, only the member's seed and the step decide the places, so members of one seed predict the same tokens. For
+scoring, the places are drawn once for each split.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST = 1 << 32
 
 @dataclass(frozen=True)
 class Masked:
-    """What a masked model reads, (members, room), and the places that it predicts, (members, places)."""
+    """The tokens that a masked model reads, (members, room), and the places that it predicts, (members, places)."""
 
     ids: Tensor
     chosen: Tensor
@@ -45,7 +45,7 @@ def masked(ids: Tensor, real: Tensor, seeds: Tensor, step: Tensor | int, count: 
     ids
         Packed ids, (members, room).
     real
-        Where a token stands, (members, room).
+        Flags of places with a token, (members, room).
     seeds
         The seed of each member.
     step
@@ -53,7 +53,7 @@ def masked(ids: Tensor, real: Tensor, seeds: Tensor, step: Tensor | int, count: 
     count
         The number of places to choose.
     vocabulary
-        The number of tokens, of which other tokens are drawn.
+        The number of tokens; other tokens are drawn from them.
     """
     place = torch.arange(ids.shape[1], device=ids.device)
     own = keys(seeds, step)[:, None]
@@ -78,7 +78,7 @@ def _smallest(numbers: Tensor, count: int) -> Tensor:
 class FixedMask:
     """The mask of a split, the same for all members and in every epoch."""
 
-    #: the tokens as they are read, and whether each is to be predicted
+    #: the tokens that are read, and flags of those that are predicted
     ids: Tensor
     chosen: Tensor
 
@@ -92,7 +92,7 @@ class FixedMask:
 def fixed_mask(
     tokens: npt.NDArray[np.int64], split: str, rate: float, vocabulary: int, device: Any = "cpu"
 ) -> FixedMask:
-    """Return the mask of a split, which its name and the tokens alone decide."""
+    """Return the mask of a split. Only its name and its tokens decide it."""
     rng = stream(0, f"mask of {split}")
     chosen = (rng.random(len(tokens)) < rate) & (tokens >= FIRST_TOKEN)
     kind, other = rng.random(len(tokens)), rng.integers(FIRST_TOKEN, vocabulary, len(tokens))

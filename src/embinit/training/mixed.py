@@ -15,7 +15,7 @@ from embinit.training.options import Training
 class MixedUpdates:
     """Adam with a rate, a decay, a largest norm and a number of steps for each member.
 
-    What a captured step reads lies in tensors that keep their addresses; `set` changes their values between steps.
+    A captured step reads tensors at fixed addresses; `set` changes their values between steps.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class MixedUpdates:
     trainings
         The settings of each member.
     factors
-        What multiplies the rate of each embedding: a number, or a float64 tensor (members, rows, 1).
+        The factor on the rate of each embedding: a number, or a float64 tensor (members, rows, 1).
     """
 
     def __init__(self, stack: Stack, trainings: Sequence[Training], factors: Mapping[str, float | Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""How members are trained, as one frozen value."""
+"""The settings of training as one frozen value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from embinit.errors import EmbinitError, check_choices
 
-#: Settings of which each member has its own value in the update of its weights.
+#: Settings that may differ between members and change the update of their weights.
 OF_UPDATES = (
     "rate", "warmup", "schedule", "final_rate", "weight_decay", "decay_embeddings", "clip", "frozen_epochs",
 )  # fmt: skip
@@ -81,16 +81,16 @@ class Training:
             if not 0 <= getattr(self, name) < math.inf:
                 raise EmbinitError(f"{name} is {getattr(self, name)}; a finite number of 0 or more is needed")
         if self.frozen_epochs < -1:
-            raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; -1 (always) or a number of epochs")
+            raise EmbinitError(f"frozen_epochs is {self.frozen_epochs}; give -1 (always) or a number of epochs")
         if not 0 <= self.smoothing < 1:
-            raise EmbinitError(f"smoothing is {self.smoothing}; from 0 to below 1")
+            raise EmbinitError(f"smoothing is {self.smoothing}; a value from 0 to below 1 is needed")
         if not 0 <= self.final_rate <= 1:
             raise EmbinitError(f"final_rate is {self.final_rate}; a share of the rate from 0 to 1 is needed")
         if not 0 < self.mask_rate < 1:
             raise EmbinitError(f"mask_rate is {self.mask_rate}; a share of the tokens above 0 and below 1 is needed")
 
     def rate_at(self, step: int, steps: int) -> float:
-        """Return the learning rate of a step (from 0 on) out of so many."""
+        """Return the learning rate of a step, counted from 0, out of `steps`."""
         if step < self.warmup:
             return self.rate * (step + 1) / self.warmup
         if self.schedule == "linear":
@@ -122,5 +122,5 @@ def settings_of_each(training: Training | Sequence[Training], members: int) -> t
     each = (training,) * members if isinstance(training, Training) else tuple(training)
     shared = [name for name in asdict(each[0]) if name not in PER_MEMBER]
     if len(each) != members or any(one.named(shared) != each[0].named(shared) for one in each):
-        raise ValueError(f"{members} members need as many settings, which differ in {', '.join(PER_MEMBER)} alone")
+        raise ValueError(f"{members} members need as many settings, which may differ only in {', '.join(PER_MEMBER)}")
     return each

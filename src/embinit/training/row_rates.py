@@ -17,7 +17,7 @@ Factors = npt.NDArray[np.float64]
 
 
 def row_factors(member: Member, training: Training, place: int, rows: int) -> Factors:
-    """Return the factor of each row of one side: `embedding_rate`, times `found_rate` where the source had the row."""
+    """Return the factor of each row of one side: `embedding_rate`, times `found_rate` if the source had the row."""
     whole, rate = training.embedding_rate, training.found_rate
     found = None if member.found is None else member.found[place]
     return np.full(rows, whole) if found is None else np.where(found, whole * rate, whole)
@@ -26,9 +26,9 @@ def row_factors(member: Member, training: Training, place: int, rows: int) -> Fa
 def embedding_factors(
     stack: Stack, trainings: Sequence[Training], members: Sequence[Member]
 ) -> dict[str, float | Tensor]:
-    """Return what multiplies the rate of each embedding, by the name of its weight.
+    """Return the factor on the rate of each embedding, by the name of its weight.
 
-    A number where all rows of all members share it, else a float64 tensor (members, rows, 1) on the stack's device.
+    It is a number if all rows of all members share it, otherwise a float64 tensor (members, rows, 1) on the stack's device.
     """
     factors: dict[str, float | Tensor] = {}
     for place, side in enumerate(stack.sides):

@@ -14,13 +14,14 @@ from embinit.models.kernels import operations
 from embinit.models.model import Member, Stack
 from embinit.training.batches import Batch, Batches, Rooms
 from embinit.training.blocks import TextBatches, masked_batch
+from embinit.training.cross_entropy import cross_entropy
 from embinit.training.mixed import MixedUpdates, clip, decays
 from embinit.training.options import OF_UPDATES, Training, settings_of_each
 from embinit.training.row_rates import embedding_factors
 
 
 def read(stack: Stack, batch: Batch, step: Tensor | int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what the output layer reads, what was asked for, and where something was.
+    """Return the inputs of the output layer, the targets, and flags of existing places.
 
     (members, places, dim), and (members, places) twice; a place is a target token, a sentence of a classification, or a
     token of a running text.
@@ -50,12 +51,14 @@ def losses(
         if not isinstance(smoothing, Tensor):
             smoothing = torch.full((len(values),), smoothing, device=values.device)
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
+    logits = stack.output(values)
     if isinstance(smoothing, Tensor):
-        each = _smoothed(stack.output(values).float(), asked, smoothing[:, None])
+        each = _smoothed(logits.float(), asked, smoothing[:, None])
+    elif logits.dtype == torch.bfloat16:
+        each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
-        flat = stack.output(values).flatten(0, 1).float()
-        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
-    # What stands where no token does is set aside, not multiplied: it may be anything.
+        each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
+    # Values at places without a token are replaced instead of multiplied by zero, because they may be NaN.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
@@ -67,7 +70,7 @@ def _smoothed(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
 
 
 class Trainer:
-    """Members in training: their weights and Adam's state, both stacked, so that one update serves all.
+    """Members in training: their weights and Adam's state, both stacked, so that one update changes all.
 
     `training` holds the settings of all members, or of each. On CUDA a step is captured once for each size of batch and
     replayed from then on: the device never waits for Python.
@@ -89,7 +92,7 @@ class Trainer:
         factors = embedding_factors(stack, each, members)
         self._trained_rows = _trained_rows(stack, members)
         if any(one.weight_decay for one in each):
-            # A row that never changes does not decay either.
+            # A row that never changes does not decay.
             for name, trained in self._trained_rows.items():
                 factors[name] = trained.double() * factors[name]
         #: embeddings whose rows have different rates: the factor of each row, (members, rows, 1)
@@ -137,7 +140,7 @@ class Trainer:
         if graph is not None:
             graph.replay()
         elif key not in self._graphs:
-            # The first step of a size is an ordinary one: kernels are compiled, libraries make ready.
+            # The first step of a size is an ordinary one, in which kernels are compiled and libraries initialized.
             self._advance(rooms)
             self._graphs[key] = None
         else:
@@ -151,7 +154,7 @@ class Trainer:
 
     def _captured(self, rooms: Rooms) -> torch.cuda.CUDAGraph:
         self.adam.zero_grad(set_to_none=True)
-        torch.cuda.empty_cache()  # what the ordinary step used, the captured one needs again in a pool of its own
+        torch.cuda.empty_cache()  # the captured step needs the memory of the ordinary step again, in its own pool
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool):
             self._advance(rooms)
@@ -161,7 +164,7 @@ class Trainer:
         return graph
 
     def _set(self, number: int, epoch: int) -> None:
-        """Set what the step's number decides: the rate, and whether embeddings are trained."""
+        """Set the rate of a step, and whether embeddings are trained in it."""
         rate = self.training.rate_at(number, self.steps)
         if self._mixed is not None:
             self._mixed.set(number, self.steps, epoch)
@@ -183,7 +186,7 @@ class Trainer:
         batch = self._batches.made(self._rows, rooms)
         total, count = losses(self.stack, *read(self.stack, batch, self._number), self._smoothing)
         self.adam.zero_grad(set_to_none=True)
-        # Each member's mean; their sum has each member's own gradient, for no weight is shared.
+        # The sum of the members' means has each member's own gradient, because no weight is shared.
         (total / count.clamp(min=1)).sum().backward()  # type: ignore[no-untyped-call]
         for name, trained in self._trained_rows.items():
             gradient = self._embeddings[name].grad
@@ -202,7 +205,7 @@ class Trainer:
         moved = [
             (weight, group) for group in self.adam.param_groups for weight in group["params"] if weight.grad is not None
         ]
-        # Its own step makes the moments; where they are there, one kernel a weight reads and writes all of it faster.
+        # The first step of torch creates the moments. After that, one kernel for each weight is faster.
         if not self._cuda or not all(operations.usable(weight) and self.adam.state[weight] for weight, _ in moved):
             self._step_by_rows()
             return
@@ -240,7 +243,7 @@ def _adam(groups: list[dict[str, Any]], training: Training, device: torch.device
 
 
 def _trained_rows(stack: Stack, members: Sequence[Member]) -> dict[str, Tensor]:
-    """Return 0 for rows that never change and 1 for the others, (members, rows, 1), where there are any."""
+    """Return 0 for rows that never change and 1 for the others, (members, rows, 1); nothing if all rows change."""
     found = {}
     for place, side in enumerate(stack.sides):
         masks = [member.frozen[place] if member.frozen is not None else None for member in members]

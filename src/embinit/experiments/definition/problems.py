@@ -168,7 +168,7 @@ def _place(location: Sequence[str | int], content: Mapping[str, Any]) -> str:
 
 
 def _removed(content: Any, locations: Iterable[Location]) -> list[Location]:
-    """Remove the values at some locations, or the innermost value around each that is there; return what was removed."""
+    """Remove the values at some locations, or the innermost existing value around each; return the removed locations."""
     present = {_innermost(content, location) for location in locations}
     outermost = [
         location for location in present if not any(location[:end] in present for end in range(1, len(location)))

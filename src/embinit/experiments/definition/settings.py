@@ -158,7 +158,7 @@ class TaskSettings:
     tokenizer: StrictStr = Field(default_factory=_usual_tokenizer)
     #: whether texts are lower-cased; by default words are and sub-words are not
     lower: StrictBool | None = None
-    #: rarer words become `<unk>`; by default the data set's own
+    #: rarer words become `<unk>`; by default the data set's own, and 1 for running text that is not split into words
     min_count: AtLeastOne | None = None
     #: number of training rows to keep, the same ones for all seeds; by default all
     rows: AtLeastOne | None = None

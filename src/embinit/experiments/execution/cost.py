@@ -122,9 +122,9 @@ def members_that_fit(job: Job, device: str, opened: Opening = open_prepared) -> 
 
 
 def groups_at_once(groups: Sequence[Group], device: str, opened: Opening = open_prepared) -> int:
-    """Return the number of groups that a device works on at once: on a card, as many as its memory has room for.
+    """Return the number of groups that a device trains at once: on a card, the number that fits its memory.
 
-    The largest groups count, because any two groups may meet.
+    The largest groups count, because any two groups may train at the same time.
     """
     if not device.startswith("cuda"):
         return 1

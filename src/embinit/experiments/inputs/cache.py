@@ -16,7 +16,7 @@ from embinit.files import replacing
 
 
 def listing(path: str | Path | None) -> list[list[Any]]:
-    """Return every file below a folder, or the file itself, with its size and time; the text alone if it is no path."""
+    """Return every file below a folder, or the file itself, with its size and time; only the text if it is no path."""
     start = Path(str(path).partition("::")[0]) if path is not None else None
     if start is None or not start.exists():
         return [[str(path)]]

@@ -87,14 +87,26 @@ def data_at(task: TaskSettings, where: Places, beside: Path) -> list[Path]:
 
 
 def files_of(draft: Draft, where: Places) -> list[str | Path]:
-    """Return the files and folders of data, tokenizers and vectors that an experiment names, as far as they are here."""
+    """Return the files of data, and the files and folders of tokenizers and vectors, that an experiment reads here."""
     beside = draft.file.parent
-    files: list[str | Path] = [path for task in draft.tasks.values() for path in data_at(task, where, beside)]
+    folders = [path for task in draft.tasks.values() for path in data_at(task, where, beside)]
+    files: list[str | Path] = [file for path in folders for file in _data_files(path)]
     for task in draft.tasks.values():
         files += tokenizers_at(task.tokenizer, where, beside) or []
     paths = [source.path for source in draft.sources.values() if source.path is not None]
     files += [found for path in paths if (found := vectors_at(path, where, beside)) is not None]
     return [draft.file, *([draft.included] if draft.included is not None else []), *files]
+
+
+def _data_files(path: Path) -> list[Path]:
+    """Return the files of a data set. Its folder may also hold the experiment, its report and its plan."""
+    from embinit.corpora.user_files import SPLITS
+
+    if not path.is_dir():
+        return [path]
+    names = {name for several in SPLITS.values() for name in several}
+    files = [file for file in path.iterdir() if file.suffix == ".txt" or file.name.partition(".")[0] in names]
+    return [file for file in files if file.is_file()]
 
 
 def data_folders(where: Places, beside: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Aligned rows of one source for one vocabulary as a file that any machine can read with numpy alone."""
+"""Aligned rows of one source for one vocabulary as a file that any machine with numpy can read."""
 
 from __future__ import annotations
 

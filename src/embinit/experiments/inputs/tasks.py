@@ -172,7 +172,9 @@ def _settings(corpus: Corpus, task: TaskSettings, specs: list[str]) -> Settings:
         f"spacy:{language}" if spec == "spacy" else spec for spec, language in zip(each, corpus.languages, strict=True)
     )
     words = all(spec == "whitespace" or spec.startswith("spacy") for spec in each)
-    least = task.min_count or (data_sets()[task.name].min_count if task.name in data_sets() else 2)
+    usual = data_sets()[task.name].min_count if task.name in data_sets() else 2
+    # Scores of a text by sub-words or characters are compared across tokenizers, so that no piece becomes <unk>.
+    least = task.min_count or (usual if words or corpus.task not in TEXT_TASKS else 1)
     lower = words and corpus.task not in TEXT_TASKS if task.lower is None else task.lower
     return Settings(
         corpus.name, tokenizers, lower, least, corpus.languages, task.rows, task.longest, task.boundary,

@@ -1,4 +1,4 @@
-"""`weights.safetensors` of a run's folder: the weights of the best epoch, with what is needed to use them elsewhere."""
+"""`weights.safetensors` of a run's folder: the weights of the best epoch, and everything needed to use them elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that hold new tokens: cut from text, or made from words of the old vocabulary where there is no text."""
+"""Sentences that hold new tokens: cut from text, or made from words of the old vocabulary if there is no text."""
 
 from __future__ import annotations
 

@@ -24,16 +24,16 @@ class Distillation:
     Parameters
     ----------
     match
-        What the model is to make alike: `states`, or the `mean`, `cls` or `last` pooled vector. None: what users of the
+        The outputs that must stay alike: `states`, or the `mean`, `cls` or `last` pooled vector. None: what users of the
         model's folder take, and states without a folder.
     contexts
         The number of sentences for each new token.
     epochs
         The passes over the sentences.
     progress
-        Is told how far the work is.
+        Called with the progress.
     checkpoint
-        A file that a stopped fit goes on from.
+        The file from which a stopped fit continues.
     """
 
     match: Match | None = None
@@ -123,5 +123,5 @@ def distill(
 
 
 def _longest(model: Any) -> int:
-    """Return the most tokens of a context: few, and no more than the model has positions for."""
+    """Return the largest number of tokens of a context: small, and within the model's positions."""
     return min(96, int(getattr(model.config, "max_position_embeddings", None) or 96) - 2)

@@ -22,7 +22,7 @@ from embinit.records import Damaged, parsed, typed
 from embinit.seeds import stream
 from embinit.types import Matrix, as_matrix
 
-#: Tells what is done, how much of it, and how much there is.
+#: Called with a description of the work, the amount done, and the whole amount.
 Progress = Callable[[str, int, int | None], None]
 
 _BATCH = 16
@@ -71,7 +71,7 @@ def fit(
     contexts
         The sentences.
     match
-        What the model is to make alike.
+        The outputs that must stay alike.
     old_rows
         The embedding's weight of the original model.
     same_ids
@@ -81,9 +81,9 @@ def fit(
     seed
         The seed of the order of the contexts.
     progress
-        Is told how many batches are done.
+        Called with the number of finished batches.
     checkpoint
-        A file that a stopped fit goes on from. It is removed at the end.
+        The file from which a stopped fit continues. It is removed at the end.
 
     Returns
     -------

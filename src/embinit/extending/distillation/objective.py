@@ -35,7 +35,7 @@ def checked_match(name: str) -> Match:
 
 
 def folder_match(folder: Path) -> Match:
-    """Return what users of a model's folder take: a pooled vector if sentence-transformers wrote it, and else states."""
+    """Return the usual output of a model's folder: a pooled vector if sentence-transformers wrote it, otherwise states."""
     modules = folder / "modules.json"
     if not modules.is_file() or "Pooling" not in modules.read_text("utf-8", "replace"):
         return "states"

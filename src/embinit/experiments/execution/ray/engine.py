@@ -79,7 +79,7 @@ def execute_on_ray(
 
 @dataclass
 class _Task:
-    """A group in training, and the lock that is held for it."""
+    """A group in training, and its lock."""
 
     number: int
     group: Group
