@@ -36,14 +36,14 @@ ROWS = {
     "omp, with text": ("omp", True),
     "distill, no data": ("distill", False),
     "distill, with text": ("distill", True),
-    "mergekit-tokensurgeon, omp": ("tokensurgeon", False),
 }
 #: Methods that a case cannot run.
-WITHOUT = {
-    "a": ("tokensurgeon",), "b": ("tokensurgeon",), "c": ("add_tokens",), "d": ("tokensurgeon", "deepfocus"),
-}  # fmt: skip
+WITHOUT: dict[str, tuple[str, ...]] = {"a": (), "b": (), "c": ("add_tokens",), "d": ("deepfocus",)}
 #: Peers that cannot be run here, and why.
-NOT_RUN = {"Token Distillation": "not on the package index"}
+NOT_RUN = {
+    "Token Distillation": "not on the package index",
+    "mergekit-tokensurgeon 0.1.5": "takes no encoder without an output layer ('NoneType' object has no attribute 'name')",
+}
 HEADERS = (
     "case", "rows", "words", "score", "original", "halves of the words", "affected", "original", "cosine", "s", "CPU s",
     "peak MB",

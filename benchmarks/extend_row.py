@@ -30,7 +30,6 @@ from benchmarks.extend_language import (
 HALVES = 3
 #: The peer's version, and what its own environment needs.
 DEEPFOCUS = (TORCH, ["numpy<2.4", "deepfocus==1.0.1"])
-TOKENSURGEON = (TORCH, ["mergekit==0.1.5"])
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,6 @@ def make(case: ExtendCase, words: Sequence[str], text: list[str] | None) -> Made
     started, started_cpu = time.perf_counter(), cpu()
     if case.method == "add_tokens":
         new, ids, pieces = added(model, tokenizer, words)
-    elif case.method == "tokensurgeon":
-        model, new, ids, pieces = transplanted(case)
     else:
         new, ids, pieces = extended(case, model, tokenizer, words, text)
     return Made(model, new, words, ids, pieces, time.perf_counter() - started, cpu() - started_cpu)
@@ -248,44 +245,6 @@ def put_focus_rows(model: Any, tokenizer: Any, extension: Any, old_rows: np.ndar
         made = torch.from_numpy(np.load(path / "made.npy"))
     with torch.no_grad():
         model.get_input_embeddings().weight[list(extension.ids)] = made[list(extension.ids)]
-
-
-def transplanted(case: ExtendCase) -> tuple[Any, Any, list[int], None]:
-    """Return what mergekit-tokensurgeon makes of the model; the donor's rows lie in a folder of BERT's layout."""
-    import transformers
-    from safetensors.numpy import save_file
-
-    import embinit
-
-    python = environment("mergekit", *TOKENSURGEON)
-    donor = embinit.load(case.tokenizer)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(case.tokenizer)
-        rows = np.zeros((len(tokenizer), donor.vectors.shape[1]), np.float32)
-        rows[tokenizer.convert_tokens_to_ids(list(donor.tokens))] = donor.vectors
-        config = transformers.BertConfig(
-            vocab_size=len(rows), hidden_size=rows.shape[1], num_hidden_layers=1, architectures=["BertModel"]
-        )
-        config.save_pretrained(path / "donor")
-        tokenizer.save_pretrained(path / "donor")
-        save_file({"embeddings.word_embeddings.weight": rows}, path / "donor/model.safetensors", {"format": "pt"})
-        command = [
-            str(python.with_name("mergekit-tokensurgeon")),
-            case.model,
-            "donor",
-            "out",
-            "-k",
-            "64",
-            "--approximation-method",
-            "omp",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=path)
-        if done.returncode:
-            raise SystemExit("mergekit-tokensurgeon: " + done.stderr.strip().splitlines()[-1])
-        model, new = load(str(path / "out"))
-    kept = set(load(case.model)[1].get_vocab())
-    return model, new, [i for token, i in new.get_vocab().items() if token.lstrip("▁") not in kept], None
 
 
 def encode_changed(model: Any, lists: Sequence[Sequence[int]], before: np.ndarray, ids: set[int]) -> np.ndarray:
