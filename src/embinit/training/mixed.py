@@ -31,14 +31,18 @@ class MixedUpdates:
         self._stack, self._trainings = stack, trainings
         self._betas, self._epsilon = trainings[0].betas, trainings[0].epsilon
         device = stack.seeds.device
-        self._factors = {weight: factors.get(name, 1.0) for name, weight in stack.weights.items()}
         #: the rate of each member, (members,), or of each of its rows, (members, rows, 1)
-        self._rates = {
-            weight: torch.zeros_like(factor, dtype=torch.float32)
-            if isinstance(factor, Tensor)
-            else torch.zeros(stack.members, device=device)
-            for weight, factor in self._factors.items()
-        }
+        self._rates: dict[Tensor, Tensor] = {}
+        #: the factor of each tensor of rates, and whether it is of embeddings; a step copies few tensors to the device
+        self._factors: dict[Tensor, tuple[float | Tensor, bool]] = {}
+        shared: dict[tuple[float, bool], Tensor] = {}
+        for name, weight in stack.weights.items():
+            factor, is_embedding = factors.get(name, 1.0), name.endswith(".embedding")
+            if isinstance(factor, Tensor):
+                rate = torch.zeros_like(factor, dtype=torch.float32)
+            else:
+                rate = shared.setdefault((factor, is_embedding), torch.zeros(stack.members, device=device))
+            self._rates[weight], self._factors[rate] = rate, (factor, is_embedding)
         self._decays = {
             weight: torch.tensor(
                 [training.weight_decay * decays(name, training.decay_embeddings) for training in trainings],
@@ -65,12 +69,10 @@ class MixedUpdates:
         device = self._held.device
         each = torch.tensor(rates, dtype=torch.float64, device=device)
         self._held.copy_(torch.tensor(self.frozen, device=device))
-        for weight, rate in self._rates.items():
-            factor = self._factors[weight]
+        for rate, (factor, is_embedding) in self._factors.items():
             rate.copy_(_spread(each, factor) * factor if isinstance(factor, Tensor) else each * factor)
-        for weight in self._embeddings:
-            rate = self._rates[weight]
-            rate.masked_fill_(_spread(self._held, rate), 0.0)
+            if is_embedding:
+                rate.masked_fill_(_spread(self._held, rate), 0.0)
 
     def update(self, adam: torch.optim.Adam) -> None:
         """Move all weights that have a gradient by one step; `adam` holds their moments.
@@ -85,9 +87,9 @@ class MixedUpdates:
         moving = (~self._held).float()
         all_members = torch.ones_like(moving)
         with torch.no_grad():
-            for weight in self._rates:
+            for weight, rate in self._rates.items():
                 if weight.grad is not None:
-                    is_embedding = any(weight is embedding for embedding in self._embeddings)
+                    _, is_embedding = self._factors[rate]
                     self._move(weight, weight.grad, adam.state[weight], moving if is_embedding else all_members)
 
     def _move(self, weight: Tensor, grad: Tensor, state: dict[str, Tensor], moving: Tensor) -> None:
