@@ -97,7 +97,7 @@ def test_a_killed_command_goes_on_to_the_same_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"dim": 9}, r"dim 8 \(now 9\); run that again"),
+        ({"dim": 9}, r"dim 8 \(now 9\)"),
         ({"epochs": 5, "lr": 0.01}, r"epochs 3 \(now 5\), lr 0.05 \(now 0.01\)"),
         ({"seed": 1}, r"seed 0 \(now 1\)"),
         ({"threads": 2}, r"threads 1 \(now several\)"),

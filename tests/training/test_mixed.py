@@ -151,7 +151,7 @@ def saved(folder: Path, prepared: Prepared, places: list[int]) -> Path:
 def test_members_may_not_differ_in_settings_that_change_shapes(copying: Prepared) -> None:
     a = architecture(copying)
     for other in (Training(batch=32), Training(epochs=7)):
-        with pytest.raises(ValueError, match="differ in rate"):
+        with pytest.raises(ValueError, match="differ only in rate"):
             train(copying, a, [member(a, 1), member(a, 2)], [Training(), other])
     with pytest.raises(ValueError, match="2 members"):
         train(copying, a, [member(a, 1), Member(2, ())], [Training()])
