@@ -144,7 +144,7 @@ def test_repeated_tokens_are_an_error() -> None:
 
 def test_another_dimension_is_an_error_unless_asked_for() -> None:
     embeddings = source([f"w{i}" for i in range(40)])
-    with refused("made has 3 dimensions", "the model has 2", "--project pca"):
+    with refused("made has 3 dimensions", "the model has 2", "pca", "--project"):
         align(embeddings, dim=2)
     with refused("'pac'; did you mean 'pca'?"):
         align(embeddings, dim=2, project="pac")  # type: ignore[arg-type]

@@ -303,7 +303,7 @@ def test_runs_are_collected_from_a_folder_and_an_archive(made: Made, tmp_path: P
 def test_a_run_that_is_not_what_it_says_is_not_taken(made: Made, tmp_path: Path) -> None:
     path = next(path for path in made.runs.iterdir() if len(path.name) == 16)
     shutil.copytree(path, tmp_path / "other" / ("0" * 16))
-    with pytest.raises(EmbinitError, match="is not the run that its name says"):
+    with pytest.raises(EmbinitError, match="does not match its name: the key of its spec is"):
         collect(tmp_path / "other", tmp_path / "runs")
     shutil.copytree(path, tmp_path / "cut" / path.name)
     (tmp_path / "cut" / path.name / "scores.json").write_text("{")
