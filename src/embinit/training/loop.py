@@ -161,7 +161,7 @@ class _Run:
         # Checkpoints of earlier versions have only the rates of embeddings for each member, as "rates".
         names = [name for name in PER_MEMBER if name not in ("embedding_rate", "found_rate")]
         of_members = [
-            {**own.named(names), "dropout": architecture.dropout if member.dropout is None else member.dropout}
+            {**own.values_of(names), "dropout": architecture.dropout if member.dropout is None else member.dropout}
             for member, own in zip(members, self._trainings, strict=True)
         ]
         if any(own != of_members[0] for own in of_members):

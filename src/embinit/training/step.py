@@ -53,7 +53,7 @@ def losses(
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
     logits = stack.output(values)
     if isinstance(smoothing, Tensor):
-        each = _smoothed(logits.float(), asked, smoothing[:, None])
+        each = _smoothed_entropy(logits.float(), asked, smoothing[:, None])
     elif logits.dtype == torch.bfloat16 and logits.device.type == "cpu":
         each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
@@ -63,7 +63,7 @@ def losses(
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
-def _smoothed(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
+def _smoothed_entropy(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
     """Return the cross-entropy of each place, (members, places), with the label smoothing of each member."""
     logs = logits.log_softmax(dim=-1)
     right = logs.gather(-1, asked[:, :, None]).squeeze(-1)
@@ -116,7 +116,7 @@ class Trainer:
         self.adam = _adam(groups, self.training, device)
         #: members whose updates differ in more than the rates of their rows
         self._mixed: MixedUpdates | None = None
-        if any(own.named(OF_UPDATES) != each[0].named(OF_UPDATES) for own in each):
+        if any(own.values_of(OF_UPDATES) != each[0].values_of(OF_UPDATES) for own in each):
             self._mixed = MixedUpdates(stack, each, factors)
         smoothing = [own.smoothing for own in each]
         self._smoothing = torch.tensor(smoothing, device=device) if len(set(smoothing)) > 1 else smoothing[0]
