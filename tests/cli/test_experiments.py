@@ -238,6 +238,14 @@ def test_a_wrong_input_is_one_sentence(words: list[str], said: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_report_takes_an_experiment_of_any_ending(folder: Path) -> None:
+    file = (folder / "made.toml").rename(folder / "made.conf")
+    (folder / "runs").mkdir()
+    done = command("report", file, *places(folder), "--format", "csv", "-o", folder / "made.csv")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "made.csv").is_file()
+
+
 def test_all_errors_of_a_file_are_said_before_anything_starts(folder: Path) -> None:
     file = written(folder, BLOCK + "model.head = 3\ntraining.epoch = 2\n")
     done = command("run", file, *places(folder))

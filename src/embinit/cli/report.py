@@ -84,7 +84,6 @@ def command(
     """
     from embinit.cli.console import console, print_json, working
     from embinit.cli.report_tables import print_report
-    from embinit.errors import EmbinitError
 
     planning.check_there([file])
     with working(f"reading {file.name}"):
@@ -93,10 +92,8 @@ def command(
             inputs: Sequence[str | Path] = [file]
         else:
             _refuse_table_options(file, baseline, lower_is_better)
-            if file.is_file() and file.suffix not in (".toml", ".json"):
-                raise EmbinitError(
-                    f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
-                )
+            if file.suffix not in (".toml", ".json"):
+                _check_toml(file)
             if file.suffix == ".json":
                 (summary, keep), inputs = _read_results(file), [file]
             else:
@@ -112,6 +109,19 @@ def command(
     print_report(summary, screen)
     for path in written:
         screen.print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _check_toml(file: Path) -> None:
+    """Raise EmbinitError if a file whose name has another ending is no TOML."""
+    from embinit.errors import EmbinitError
+    from embinit.files import read_toml
+
+    try:
+        read_toml(file)
+    except EmbinitError:
+        raise EmbinitError(
+            f"{file} is no experiment (.toml), no table of scores (.csv or .tsv) and no file of results (.json)"
+        ) from None
 
 
 def _options(folders: dict[str, Path | None]) -> list[str]:
