@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C while its modules are imported is one word, as later."""
+    """Run the command line. Ctrl-C during the import of its modules prints one word instead of a traceback."""
     try:
         from embinit.cli import main as run
 

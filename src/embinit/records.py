@@ -1,4 +1,4 @@
-"""Read JSON files that embinit wrote, and check that every value has the expected type.
+"""Read JSON files and checkpoints that embinit wrote, and check that every value has the expected type.
 
 A file that was damaged, cut short or written by a newer version is one sentence that names the file and the place.
 """
@@ -9,7 +9,10 @@ import dataclasses
 import json
 import math
 import types
-from collections.abc import Callable, Mapping
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -103,6 +106,45 @@ def typed(value: Any, kind: Any) -> Any:
         place, message = problem
         raise Damaged(f"{place.lstrip('.') or 'it'} {message}")
     return value
+
+
+@contextmanager
+def read_arrays(path: Path, kind: Any, remedy: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Yield the head and the arrays of a checkpoint that numpy's `savez` wrote; the archive has a checksum of each array.
+
+    Parameters
+    ----------
+    path
+        The checkpoint.
+    kind
+        The type of its head, a JSON text in the array `head`.
+    remedy
+        What the user can do about another file in its place; ends the message.
+
+    Raises
+    ------
+    Damaged
+        If the archive, its head or an array that is read from it is damaged.
+    EmbinitError
+        If the file is no archive, or if it cannot be read.
+    """
+    import numpy as np
+
+    try:
+        with path.open("rb") as file:
+            if file.read(2) not in (b"", b"PK"):
+                raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or {remedy}")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                yield typed(parsed(str(stored["head"]).encode()), kind), stored
+    except OSError as error:
+        raise EmbinitError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
+    except Damaged as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
+    except EmbinitError:
+        raise
+    except (ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise Damaged(f"{path} is damaged: {error}") from None
 
 
 def _refuse_constant(name: str) -> Any:

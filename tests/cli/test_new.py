@@ -177,6 +177,18 @@ def test_what_cannot_be_is_said_and_nothing_is_written(words: tuple[str, ...], f
     assert (folder / "there.toml").read_text() == "mine"
 
 
+def test_rows_too_few_to_hold_some_out_are_refused_before_anything_trains(folder: Path) -> None:
+    table = (folder / "reviews.tsv").read_text().splitlines(keepends=True)
+    embinit("new", "my.toml", *CASES["labels"])
+    (folder / "reviews.tsv").write_text("".join(table[:13]))
+    assert "no validation rows" in embinit("new", "few.toml", *CASES["labels"], code=1)
+    assert not (folder / "few.toml").exists()
+    done = CliRunner().invoke(app, ["run", "my.toml"])
+    assert done.exit_code == 1
+    assert "no validation rows" in done.output
+    assert not list((folder / "runs").glob("*.failed.json"))
+
+
 def test_rows_that_are_held_out_are_named_before_anything_trains(folder: Path) -> None:
     embinit("new", "my.toml", *CASES["labels"])
     for more in (["--dry-run"], ["--epochs", "1", "--seeds", "1", "--workers", "1"]):

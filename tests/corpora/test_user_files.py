@@ -264,7 +264,7 @@ def test_damaged_parquet_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embinit.corpora.tables.LONGEST_LINE", 1000)
+    monkeypatch.setattr("embinit.text.vocabulary.LONGEST_LINE", 1000)
     (tmp_path / "train.de").write_text("ein Satz\n" * 9 + "x" * 2000)
     (tmp_path / "train.en").write_text("a sentence\n" * 10)
     with refused(tmp_path / "train.de", "line 10 is longer than"):

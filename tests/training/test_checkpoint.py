@@ -286,6 +286,17 @@ def test_a_checkpoint_of_another_training_is_refused(what: str, copying: Prepare
     assert (checkpointed / NAME).read_bytes() == before
 
 
+def test_members_that_differ_only_in_rates_of_rows_have_the_identity_of_earlier_versions(
+    copying: Prepared, tmp_path: Path
+) -> None:
+    other(copying, "a member's rate", tmp_path)
+    stored = checkpoint.load(tmp_path)
+    assert stored is not None
+    identity = stored[1]["identity"]
+    assert set(identity) == {"architecture", "training", "seeds", "rates", "prepared", "starts"}
+    assert identity["rates"] == [[1.0, 1.0], [0.5, 1.0]]
+
+
 @pytest.fixture(scope="module")
 def checkpointed(copying: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the checkpoint of the plain training."""

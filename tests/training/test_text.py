@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from embinit.models.model import Member, Stack
 from embinit.models.packing import full_layout
 from embinit.prepared.folder import Prepared
 from embinit.training import cross_entropy as entropies
+from embinit.training import step
 from embinit.training.batches import END
 from embinit.training.blocks import TextBatches, sequence
 from embinit.training.evaluation import evaluate, text_sums
@@ -231,6 +233,22 @@ def test_the_loss_in_bfloat16_and_its_gradient_are_torchs(smoothing: float, monk
     (ours * weight).sum().backward()
     assert exact.grad is not None
     torch.testing.assert_close(logits.grad, exact.grad.bfloat16(), rtol=1e-2, atol=1e-4)
+
+
+def test_the_loss_in_parts_is_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def note(logits: torch.Tensor, asked: torch.Tensor, smoothing: float) -> torch.Tensor:
+        taken.append(logits.device.type)
+        return logits.new_zeros(len(logits), dtype=torch.float32)
+
+    monkeypatch.setattr(step, "cross_entropy", note)
+    for device in ("cpu", "meta"):  # meta stands for a card without Triton, on which many small steps are slow
+        values = torch.zeros(2, 3, 11, dtype=torch.bfloat16, device=device)
+        asked = torch.zeros(2, 3, dtype=torch.int64, device=device)
+        total, _ = step.losses(SimpleNamespace(output=lambda logits: logits), values, asked, asked == 0)  # type: ignore[arg-type]
+        assert total.dtype == torch.float32
+    assert taken == ["cpu"]
 
 
 # ---------------------------------------------------------------- weight decay and rates

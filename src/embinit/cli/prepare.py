@@ -72,7 +72,8 @@ def command(
             "--min-count",
             min=1,
             metavar="N",
-            help="Keep tokens that occur at least N times in the training rows. By default 2, and 5 for iwslt2017.",
+            help="Keep tokens that occur at least N times in the training rows. By default 2; 5 for iwslt2017, and 1 for "
+            "running text in sub-words, characters or bytes.",
         ),
     ] = None,
     rows: Annotated[
@@ -211,18 +212,17 @@ def _settings(
     corpus: Corpus, name: str, tokenizer: str | None, lower: bool | None, min_count: int | None, boundary: str | None
 ) -> Settings:
     from embinit.corpora.data_sets import data_sets
-    from embinit.prepared.prepare import Settings
-    from embinit.types import TEXT_TASKS
+    from embinit.prepared.prepare import Settings, default_preparation
 
     known = data_sets().get(name)
     tokenizer = tokenizer or (known.tokenizer if known is not None else "spacy")
-    words = tokenizer in ("spacy", "whitespace") or tokenizer.startswith("spacy:")
+    usually_lower, least = default_preparation(corpus, name, [tokenizer])
     languages = corpus.languages
     specs = tuple(f"spacy:{language}" if tokenizer == "spacy" else tokenizer for language in languages)
-    usual = known.min_count if known is not None else 2
-    least = min_count or (usual if words or corpus.task not in TEXT_TASKS else 1)
-    lower = words and corpus.task not in TEXT_TASKS if lower is None else lower
-    return Settings(corpus.name, specs, lower, least, languages, boundary=boundary)  # type: ignore[arg-type]
+    return Settings(
+        corpus.name, specs, usually_lower if lower is None else lower, min_count or least, languages,
+        boundary=boundary,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def _prepare(corpus: Corpus, settings: Settings, out: Path) -> tuple[Prepared, bool]:

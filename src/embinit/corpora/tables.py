@@ -7,14 +7,13 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from embinit.corpora.examples import Reading
 from embinit.errors import EmbinitError, require
 from embinit.files import open_unpacked
-from embinit.text.vocabulary import LONGEST_LINE
+from embinit.text.vocabulary import LONGEST_LINE, numbered_lines
 
 #: The place of a row in its file, and its fields by column name.
 Row = tuple[str, dict[str, Any]]
@@ -28,11 +27,7 @@ def lines(path: Path, reading: Reading) -> Iterator[tuple[int, str | None]]:
     """Yield each line with its number, or None for a line that is not UTF-8; the caller counts these."""
     reading.files.append(str(path))
     with open_unpacked(path) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
-            if len(raw) > LONGEST_LINE:
-                raise EmbinitError(
-                    f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
-                )
+        for number, raw in numbered_lines(stream, str(path)):
             try:
                 text: str | None = raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:

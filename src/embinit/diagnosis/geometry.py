@@ -54,9 +54,8 @@ def mean_cosine(sample: np.ndarray) -> float:
     if count < 2:
         return 0.0
     unit = sample / np.linalg.norm(sample, axis=1, keepdims=True)
-    total = float(
-        (unit.sum(axis=0) ** 2).sum()
-    )  # the sum of the cosines of all pairs, those of a row with itself included
+    # The sum of the cosines of all pairs, those of a row with itself included.
+    total = float((unit.sum(axis=0) ** 2).sum())
     return (total - count) / (count * (count - 1))
 
 

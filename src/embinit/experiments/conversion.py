@@ -103,8 +103,8 @@ def check_shapes(weights: KeptWeights, architecture: Any, run: Path) -> None:
     shapes = {parameter.name: parameter.shape for parameter in parameters(architecture)}
     for side, size in zip(architecture.sides, architecture.vocabularies, strict=True):
         shapes[f"{side}.embedding"] = (size, architecture.dim)
-    found = {name: values.shape for name, values in weights.tensors.items()}
-    wrong = [name for name in {**shapes, **found} if shapes.get(name) != found.get(name)]
+    stored = {name: values.shape for name, values in weights.tensors.items()}
+    wrong = [name for name in {**shapes, **stored} if shapes.get(name) != stored.get(name)]
     if wrong:
         raise Damaged(f"{run} has weights that do not fit its model: {wrong[0]}")
 

@@ -94,6 +94,8 @@ def starter(
     else:
         paths = _with_splits(data, pair)
         corpus = read_files(paths, pair)
+        if "valid" not in corpus.splits:
+            raise EmbinitError(f"{data[0]}: {corpus.notes[-1]}; give more rows, or a file of validation rows beside it")
     specs = _tokenizers(corpus, tokenizer, pair)
     vocabularies = _vocabularies(corpus, specs)
     unused: list[tuple[str, str, float]] = []

@@ -1,14 +1,12 @@
 """The checkpoint of a training of vectors. It is written completely or not at all, and fits only its own training.
 
-The archive has a checksum of each array. A damaged checkpoint is left out, and the training begins again.
+A damaged checkpoint is left out, and the training begins again.
 """
 
 from __future__ import annotations
 
 import glob
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy as np
 from embinit.errors import EmbinitError
 from embinit.files import replacing
 from embinit.glove.kernel import Parameters
-from embinit.records import Damaged, parsed, typed
+from embinit.records import Damaged, read_arrays
 
 Settings = Mapping[str, str | int | float]
 
@@ -65,27 +63,15 @@ def load(path: Path, settings: Settings) -> tuple[Parameters, Position] | None:
     """
     if not path.exists():
         return None
-    try:
-        begin = path.open("rb").read(2)
-        if begin not in (b"", b"PK"):
-            raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or give --fresh to replace it")
-        with np.load(path, allow_pickle=False) as stored:
-            head: _GloveHead = typed(parsed(str(stored["head"]).encode()), _GloveHead)
-            differing = _differing(head["settings"], settings)
-            if not differing:
-                arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]
-                if any(array.dtype != np.float32 for array in arrays):
-                    raise ValueError("its arrays are not float32")
-                position: Any = head["position"]  # an object with the fields of Position
-                return Parameters(*arrays), Position(**position)
-    except OSError as error:
-        if isinstance(error, EmbinitError):
-            raise
-        raise EmbinitError(f"cannot read the checkpoint {path}: {error.strerror or error}") from None
-    except EmbinitError as error:
-        raise (Damaged(f"{path} is damaged: {error}") if isinstance(error, Damaged) else error) from None
-    except (ValueError, KeyError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise Damaged(f"{path} is damaged: {error}") from None
+    head: _GloveHead
+    with read_arrays(path, _GloveHead, "give --fresh to replace it") as (head, stored):
+        differing = _differing(head["settings"], settings)
+        if not differing:
+            arrays = [np.ascontiguousarray(stored[name]) for name in Parameters._fields]
+            if any(array.dtype != np.float32 for array in arrays):
+                raise Damaged("its arrays are not float32")
+            position: Any = head["position"]  # an object with the fields of Position
+            return Parameters(*arrays), Position(**position)
     raise EmbinitError(
         f"the checkpoint {path} belongs to an unfinished training with {differing}; "
         "run that command again to continue, or give --fresh to start again"

@@ -6,7 +6,6 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from embinit.errors import EmbinitError
 from embinit.text.markers import looks_special
 from embinit.text.tokenizers import Tokenizer
-from embinit.text.vocabulary import LONGEST_LINE, read_lines
+from embinit.text.vocabulary import numbered_lines, read_lines
 from embinit.types import Vocabulary
 
 #: Called with a description of the work, the amount done, and the whole amount if it is known.
@@ -57,11 +56,7 @@ def text_lines(texts: Sequence[str]) -> Iterator[str]:
             continue
         if sys.stdin is None:
             raise EmbinitError("stdin is closed; give a file of text, or pipe one to this command")
-        for number, line in enumerate(iter(partial(sys.stdin.buffer.readline, LONGEST_LINE + 1), b""), 1):
-            if len(line) > LONGEST_LINE:
-                raise EmbinitError(
-                    f"stdin, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
-                )
+        for number, line in numbered_lines(sys.stdin.buffer, "stdin"):
             try:
                 yield line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:

@@ -76,8 +76,8 @@ class Dropout:
         if self._alike:
             return (number >= self._limits.threshold).to(dtype).mul_(self._limits.scale)
         threshold, scale = (
-            one.view(-1, *[1] * rows.dim()) if member is None else one[member].unsqueeze(-1)
-            for one in (self._limits.thresholds, self._limits.scales)
+            limit.view(-1, *[1] * rows.dim()) if member is None else limit[member].unsqueeze(-1)
+            for limit in (self._limits.thresholds, self._limits.scales)
         )
         return ((number >= threshold) * scale).to(dtype)
 

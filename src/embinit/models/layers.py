@@ -207,7 +207,7 @@ class Reader:
     def _whole_block_attention(self, parts: tuple[Tensor, Tensor, Tensor], place: Layout, causal: bool) -> Tensor:
         heads = self.architecture.heads
         queries, keys, content = (headed(part.reshape(-1, place.longest, part.shape[-1]), heads) for part in parts)
-        if queries.dtype == torch.bfloat16 and not queries.is_cuda and place.longest <= _LONGEST_PRODUCT:
+        if queries.dtype == torch.bfloat16 and queries.device.type == "cpu" and place.longest <= _LONGEST_PRODUCT:
             mixed = _attention_in_bfloat16(queries, keys, content, causal)
         else:
             mixed = F.scaled_dot_product_attention(queries, keys, content, is_causal=causal)

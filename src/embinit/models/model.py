@@ -62,7 +62,7 @@ class Stack(nn.Module):
         self.to(device)
         self.attention_positions = attention_positions(architecture, device)
         self._places = places(architecture)
-        self._dropout = tuple(architecture.dropout if one.dropout is None else one.dropout for one in members)
+        self._dropout = tuple(architecture.dropout if member.dropout is None else member.dropout for member in members)
         #: every parameter by its name, (members, ...)
         self.weights: Mapping[str, Tensor] = {name: self._weights[stored] for name, stored in self._names.items()}
 

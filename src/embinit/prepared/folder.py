@@ -193,7 +193,7 @@ def open_prepared(path: Path) -> Prepared:
         if "train" not in content["splits"] or not content["vocabularies"]:
             raise Damaged("it has no training split, or no vocabulary")
         if content.get("checksum", checksum_of(content)) != checksum_of(content):
-            raise Damaged("its checksum is another one")
+            raise Damaged("its checksum differs")
     except Damaged as error:
         raise Damaged(f"{manifest} is damaged: {error}; {_REMEDY}") from None
     return Prepared(path, content)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 import embinit
+from embinit.corpora.data_sets import data_sets
 from embinit.corpora.examples import Corpus, Split
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
@@ -57,6 +58,16 @@ class Settings:
                 raise EmbinitError(f"{name} is {value}; at least 1 is needed")
         if self.boundary not in (None, "line", "blank"):
             raise EmbinitError(f"boundary is {self.boundary!r}; line or blank is expected")
+
+
+def default_preparation(corpus: Corpus, name: str, tokenizers: Sequence[str]) -> tuple[bool, int]:
+    """Return whether a data set is lower-cased, and the smallest count of its tokens, unless the user sets them."""
+    words = all(spec in ("spacy", "whitespace") or spec.startswith("spacy:") for spec in tokenizers)
+    # Scores of a text by sub-words or characters are compared across tokenizers, so that no piece becomes <unk>.
+    if corpus.task in TEXT_TASKS and not words:
+        return False, 1
+    known = data_sets().get(name)
+    return words and corpus.task not in TEXT_TASKS, 2 if known is None else known.min_count
 
 
 def prepare(

@@ -145,8 +145,8 @@ def _read_runs(path: Path) -> tuple[list[_ScoreLine], list[str], list[str]]:
             raise EmbinitError(
                 f"{path}, lines {first} and {number}: {run.start} has two lines for seed {run.seed}{where}"
             )
-    left_out = f"Columns without numbers are left out: {listed(text_columns)}." if text_columns else ""
-    return runs, columns, [left_out] if left_out else []
+    notes = [f"Columns without numbers are left out: {listed(text_columns)}."] if text_columns else []
+    return runs, columns, notes
 
 
 def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:

@@ -65,7 +65,8 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
         lines = _Lines(stream, source, _LONGEST_TOKEN + _LONGEST_NUMBER * layout.dim, _ARROW_BLOCK if arrow else _BLOCK)
         blocks = lines.blocks() if wanted is None else lines.wanted_blocks(wanted)
         blocks = _without_header(blocks) if layout.declared is not None else blocks
-        for block, line_numbers, parsed in _parsed(blocks, layout.dim) if arrow else ((*one, None) for one in blocks):
+        unparsed = ((block, line_numbers, None) for block, line_numbers in blocks)
+        for block, line_numbers, parsed in _parse_in_threads(blocks, layout.dim) if arrow else unparsed:
             if parsed is not None:
                 rows.add(*parsed)
             elif block:
@@ -91,7 +92,7 @@ def _takes_arrow(path: Path, layout: TextLayout, request: Request) -> bool:
     return regular and path.stat().st_size > 8 * _ARROW_BLOCK and has_arrow()
 
 
-def _parsed(blocks: Iterator[_Block], dim: int) -> Iterator[tuple[bytes, Sequence[int], _Rows | None]]:
+def _parse_in_threads(blocks: Iterator[_Block], dim: int) -> Iterator[tuple[bytes, Sequence[int], _Rows | None]]:
     """Yield each block with its rows, or None if a line is irregular; threads parse the blocks that follow meanwhile."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = min(_ARROW_THREADS, cores)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -169,6 +169,16 @@ def from_text(
     )
 
 
+def numbered_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the bytes of each line; a line that would fill the memory is an error."""
+    for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+        if len(line) > LONGEST_LINE:
+            raise EmbinitError(
+                f"{name}, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
+            )
+        yield number, line
+
+
 def read_lines(paths: Sequence[Path]) -> Iterator[str]:
     """Yield the lines of text files, plain or compressed. An error names the first line that is not UTF-8."""
     for path in paths:
@@ -181,11 +191,7 @@ def read_lines(paths: Sequence[Path]) -> Iterator[str]:
                 f"no such text file: {path}" + (f"; did you mean {path.with_name(near[0])}?" if near else "")
             )
         with open_unpacked(path) as stream:
-            for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
-                if len(line) > LONGEST_LINE:
-                    raise EmbinitError(
-                        f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MB; put each sentence on its own line"
-                    )
+            for number, line in numbered_lines(stream, str(path)):
                 try:
                     yield line.decode("utf-8").rstrip("\r\n")
                 except UnicodeDecodeError:

@@ -1,4 +1,7 @@
-"""Cross-entropy of logits in bfloat16. It takes a few rows at a time, which stay in the cache, and needs no float32 copy."""
+"""Cross-entropy of logits in bfloat16 on a CPU.
+
+It takes a few rows at a time, which stay in the cache, and needs no float32 copy.
+"""
 
 from __future__ import annotations
 

@@ -20,14 +20,22 @@ def check_fit(prepared: Prepared, architecture: Architecture, training: Training
     labels = len(prepared.manifest["labels"])
     if prepared.task == "classification" and labels != architecture.classes:
         raise EmbinitError(f"{prepared.path} has {labels} labels, the model {architecture.classes} classes")
+    check_validation(prepared)
     if architecture.is_language_model:
         _check_text(prepared, architecture.task, training)
     check_length(prepared, architecture.length)
 
 
-def _check_text(prepared: Prepared, task: str, training: Training) -> None:
+def check_validation(prepared: Prepared) -> None:
+    """Raise EmbinitError if a task has no validation rows."""
     if "valid" not in prepared.splits:
-        raise EmbinitError(f"{prepared.path} has no validation text; give valid.txt, or one file to be split")
+        raise EmbinitError(
+            f"{prepared.path.name} has no validation rows, which training needs to choose an epoch; give a file of them "
+            "beside the training rows, or more training rows to take them from"
+        )
+
+
+def _check_text(prepared: Prepared, task: str, training: Training) -> None:
     if training.order != "shuffled":
         raise EmbinitError(
             f"training.order is {training.order!r}, but blocks of running text have one length; leave it out"

@@ -155,15 +155,17 @@ class _Run:
             "architecture": asdict(architecture),
             "training": asdict(training),
             "seeds": [member.seed for member in members],
-            "rates": [(one.embedding_rate, one.found_rate) for one in self._trainings],
+            "rates": [(own.embedding_rate, own.found_rate) for own in self._trainings],
             "prepared": prepared.path.name,
         }
-        own = [
-            {**one.named(PER_MEMBER), "dropout": architecture.dropout if member.dropout is None else member.dropout}
-            for member, one in zip(members, self._trainings, strict=True)
+        # Checkpoints of earlier versions have only the rates of embeddings for each member, as "rates".
+        names = [name for name in PER_MEMBER if name not in ("embedding_rate", "found_rate")]
+        of_members = [
+            {**own.values_of(names), "dropout": architecture.dropout if member.dropout is None else member.dropout}
+            for member, own in zip(members, self._trainings, strict=True)
         ]
-        if any(one != own[0] for one in own):
-            self._about["own"] = own
+        if any(own != of_members[0] for own in of_members):
+            self._about["own"] = of_members
         dtype = torch.bfloat16 if training.precision == "bfloat16" else torch.float32
         steps = len(self.batches) * training.epochs
         self.lanes = []

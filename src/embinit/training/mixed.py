@@ -31,22 +31,27 @@ class MixedUpdates:
         self._stack, self._trainings = stack, trainings
         self._betas, self._epsilon = trainings[0].betas, trainings[0].epsilon
         device = stack.seeds.device
-        self._factors = {weight: factors.get(name, 1.0) for name, weight in stack.weights.items()}
         #: the rate of each member, (members,), or of each of its rows, (members, rows, 1)
-        self._rates = {
-            weight: torch.zeros_like(factor, dtype=torch.float32)
-            if isinstance(factor, Tensor)
-            else torch.zeros(stack.members, device=device)
-            for weight, factor in self._factors.items()
-        }
+        self._rates: dict[Tensor, Tensor] = {}
+        #: the factor of each tensor of rates, and whether it is of embeddings; a step copies few tensors to the device
+        self._factors: dict[Tensor, tuple[float | Tensor, bool]] = {}
+        shared: dict[tuple[float, bool], Tensor] = {}
+        for name, weight in stack.weights.items():
+            factor, is_embedding = factors.get(name, 1.0), name.endswith(".embedding")
+            if isinstance(factor, Tensor):
+                rate = torch.zeros_like(factor, dtype=torch.float32)
+            else:
+                rate = shared.setdefault((factor, is_embedding), torch.zeros(stack.members, device=device))
+            self._rates[weight], self._factors[rate] = rate, (factor, is_embedding)
         self._decays = {
             weight: torch.tensor(
-                [one.weight_decay * decays(name, one.decay_embeddings) for one in trainings], device=device
+                [training.weight_decay * decays(name, training.decay_embeddings) for training in trainings],
+                device=device,
             )
             for name, weight in stack.weights.items()
-            if any(one.weight_decay and decays(name, one.decay_embeddings) for one in trainings)
+            if any(training.weight_decay and decays(name, training.decay_embeddings) for training in trainings)
         }
-        clips = [one.clip for one in trainings]
+        clips = [training.clip for training in trainings]
         self._clips = torch.tensor(clips, device=device) if any(clips) else None
         self._embeddings = [weight for name, weight in stack.weights.items() if name.endswith(".embedding")]
         #: whether each member's embeddings are frozen, here and on the device
@@ -56,20 +61,18 @@ class MixedUpdates:
 
     def set(self, number: int, steps: int, epoch: int) -> None:
         """Set each member's rate in a step, and whether its embeddings are frozen."""
-        rates = [one.rate_at(number, steps) for one in self._trainings]
-        self.frozen = [one.frozen_in(epoch) for one in self._trainings]
+        rates = [training.rate_at(number, steps) for training in self._trainings]
+        self.frozen = [training.frozen_in(epoch) for training in self._trainings]
         if (rates, self.frozen) == self._last:
             return
         self._last = (rates, self.frozen)
         device = self._held.device
         each = torch.tensor(rates, dtype=torch.float64, device=device)
         self._held.copy_(torch.tensor(self.frozen, device=device))
-        for weight, rate in self._rates.items():
-            factor = self._factors[weight]
+        for rate, (factor, is_embedding) in self._factors.items():
             rate.copy_(_spread(each, factor) * factor if isinstance(factor, Tensor) else each * factor)
-        for weight in self._embeddings:
-            rate = self._rates[weight]
-            rate.masked_fill_(_spread(self._held, rate), 0.0)
+            if is_embedding:
+                rate.masked_fill_(_spread(self._held, rate), 0.0)
 
     def update(self, adam: torch.optim.Adam) -> None:
         """Move all weights that have a gradient by one step; `adam` holds their moments.
@@ -82,11 +85,12 @@ class MixedUpdates:
         if self._clips is not None:
             clip(self._stack, self._clips)
         moving = (~self._held).float()
+        all_members = torch.ones_like(moving)
         with torch.no_grad():
-            for weight in self._rates:
+            for weight, rate in self._rates.items():
                 if weight.grad is not None:
-                    own = moving if any(weight is one for one in self._embeddings) else torch.ones_like(moving)
-                    self._move(weight, weight.grad, adam.state[weight], own)
+                    _, is_embedding = self._factors[rate]
+                    self._move(weight, weight.grad, adam.state[weight], moving if is_embedding else all_members)
 
     def _move(self, weight: Tensor, grad: Tensor, state: dict[str, Tensor], moving: Tensor) -> None:
         if not state:

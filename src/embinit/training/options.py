@@ -106,7 +106,7 @@ class Training:
         """Return whether embeddings are not trained in an epoch, from 0 on."""
         return self.frozen_epochs < 0 or epoch < self.frozen_epochs
 
-    def named(self, names: Sequence[str]) -> dict[str, Any]:
+    def values_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the values of these settings."""
         return {name: getattr(self, name) for name in names}
 
@@ -121,6 +121,6 @@ def settings_of_each(training: Training | Sequence[Training], members: int) -> t
     """
     each = (training,) * members if isinstance(training, Training) else tuple(training)
     shared = [name for name in asdict(each[0]) if name not in PER_MEMBER]
-    if len(each) != members or any(one.named(shared) != each[0].named(shared) for one in each):
+    if len(each) != members or any(own.values_of(shared) != each[0].values_of(shared) for own in each):
         raise ValueError(f"{members} members need as many settings, which may differ only in {', '.join(PER_MEMBER)}")
     return each

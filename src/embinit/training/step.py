@@ -53,16 +53,17 @@ def losses(
         return operations.entropy(logits, bias, asked, there, smoothing).sum(dim=1), there.sum(dim=1)
     logits = stack.output(values)
     if isinstance(smoothing, Tensor):
-        each = _smoothed(logits.float(), asked, smoothing[:, None])
-    elif logits.dtype == torch.bfloat16:
+        each = _smoothed_entropy(logits.float(), asked, smoothing[:, None])
+    elif logits.dtype == torch.bfloat16 and logits.device.type == "cpu":
         each = cross_entropy(logits.flatten(0, 1), asked.flatten(), smoothing)
     else:
-        each = F.cross_entropy(logits.flatten(0, 1), asked.flatten(), reduction="none", label_smoothing=smoothing)
+        flat = logits.flatten(0, 1).float()
+        each = F.cross_entropy(flat, asked.flatten(), reduction="none", label_smoothing=smoothing)
     # Values at places without a token are replaced instead of multiplied by zero, because they may be NaN.
     return torch.where(there, each.view_as(asked), 0.0).sum(dim=1), there.sum(dim=1)
 
 
-def _smoothed(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
+def _smoothed_entropy(logits: Tensor, asked: Tensor, smoothing: Tensor) -> Tensor:
     """Return the cross-entropy of each place, (members, places), with the label smoothing of each member."""
     logs = logits.log_softmax(dim=-1)
     right = logs.gather(-1, asked[:, :, None]).squeeze(-1)
@@ -91,7 +92,7 @@ class Trainer:
         self._embeddings = {name: weight for name, weight in stack.weights.items() if name.endswith(".embedding")}
         factors = embedding_factors(stack, each, members)
         self._trained_rows = _trained_rows(stack, members)
-        if any(one.weight_decay for one in each):
+        if any(own.weight_decay for own in each):
             # A row that never changes does not decay.
             for name, trained in self._trained_rows.items():
                 factors[name] = trained.double() * factors[name]
@@ -115,9 +116,9 @@ class Trainer:
         self.adam = _adam(groups, self.training, device)
         #: members whose updates differ in more than the rates of their rows
         self._mixed: MixedUpdates | None = None
-        if any(one.named(OF_UPDATES) != each[0].named(OF_UPDATES) for one in each):
+        if any(own.values_of(OF_UPDATES) != each[0].values_of(OF_UPDATES) for own in each):
             self._mixed = MixedUpdates(stack, each, factors)
-        smoothing = [one.smoothing for one in each]
+        smoothing = [own.smoothing for own in each]
         self._smoothing = torch.tensor(smoothing, device=device) if len(set(smoothing)) > 1 else smoothing[0]
         #: summed loss and number of predictions of each member since they were last set to zero, (2, members)
         self.sums = torch.zeros(2, stack.members, dtype=torch.float64, device=device)

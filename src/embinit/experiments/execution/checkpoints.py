@@ -68,7 +68,7 @@ def groups_of(
     shapes: dict[str, list[Job]] = {}
     for job in missing.values():
         shapes.setdefault(job.shape, []).append(job)
-    at_once, workers = workers, workers or 1
+    asked, workers = workers, workers or 1
     free = max(1, workers - len(groups))
     fresh = []
     for same in shapes.values():
@@ -82,7 +82,7 @@ def groups_of(
         count = -(-len(same) // room)
         bounds = [round(i * len(same) / count) for i in range(count + 1)]
         fresh += [Group(tuple(same[a:b])) for a, b in pairwise(bounds)]
-    if (at_once or groups_at_once(groups + fresh, device, opened)) > 1:
+    if (asked or groups_at_once(groups + fresh, device, opened)) > 1:
         # Otherwise one worker may begin the longest group when all others have finished.
         fresh.sort(key=lambda group: group_cost(group, device, opened), reverse=True)
     return groups + fresh

@@ -74,7 +74,7 @@ def cost(spec: Spec, prepared: Prepared, kind: str) -> RunCost:
 
 
 def _tokens(split: Mapping[str, Any], model: Architecture) -> dict[str, float]:
-    """Return the tokens of each side of a split, with those that stand around its lines."""
+    """Return the tokens of each side of a split, with the tokens that mark the ends of its lines."""
     around = (1 if model.is_language_model else 2) * int(split["rows"])
     return {side: float(values["tokens"] + around) for side, values in split["sides"].items()}
 

@@ -94,7 +94,7 @@ def files_of(draft: Draft, where: Places) -> list[str | Path]:
     for task in draft.tasks.values():
         files += tokenizers_at(task.tokenizer, where, beside) or []
     paths = [source.path for source in draft.sources.values() if source.path is not None]
-    files += [found for path in paths if (found := vectors_at(path, where, beside)) is not None]
+    files += [source for path in paths if (source := vectors_at(path, where, beside)) is not None]
     return [draft.file, *([draft.included] if draft.included is not None else []), *files]
 
 

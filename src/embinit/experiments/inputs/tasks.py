@@ -10,7 +10,7 @@ from typing import Any
 
 from embinit import hub
 from embinit.corpora import generated
-from embinit.corpora.data_sets import data_sets, tasks
+from embinit.corpora.data_sets import tasks
 from embinit.corpora.examples import Corpus
 from embinit.corpora.running_text import read_text
 from embinit.corpora.tasks import read_corpus, read_hub
@@ -24,7 +24,7 @@ from embinit.experiments.inputs.estimates import counts_of, estimated
 from embinit.experiments.inputs.locations import Places, data_at, data_folders, tokenizers_at
 from embinit.experiments.inputs.lookup import find, not_found
 from embinit.prepared.folder import Prepared, fingerprint, is_intact, open_prepared
-from embinit.prepared.prepare import Settings, prepare
+from embinit.prepared.prepare import Settings, default_preparation, prepare
 from embinit.text.vocabulary import read_lines
 from embinit.types import TEXT_TASKS, task_kind
 
@@ -171,11 +171,8 @@ def _settings(corpus: Corpus, task: TaskSettings, specs: list[str]) -> Settings:
     tokenizers = tuple(
         f"spacy:{language}" if spec == "spacy" else spec for spec, language in zip(each, corpus.languages, strict=True)
     )
-    words = all(spec == "whitespace" or spec.startswith("spacy") for spec in each)
-    usual = data_sets()[task.name].min_count if task.name in data_sets() else 2
-    # Scores of a text by sub-words or characters are compared across tokenizers, so that no piece becomes <unk>.
-    least = task.min_count or (usual if words or corpus.task not in TEXT_TASKS else 1)
-    lower = words and corpus.task not in TEXT_TASKS if task.lower is None else task.lower
+    lower, least = default_preparation(corpus, task.name, each)
     return Settings(
-        corpus.name, tokenizers, lower, least, corpus.languages, task.rows, task.longest, task.boundary,
+        corpus.name, tokenizers, lower if task.lower is None else task.lower, task.min_count or least, corpus.languages,
+        task.rows, task.longest, task.boundary,
     )  # fmt: skip

@@ -54,7 +54,7 @@ def _checksum(tensors: Mapping[str, Matrix], facts: str) -> str:
     for name in sorted(tensors):
         values = np.ascontiguousarray(tensors[name])
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
-        digest.update(values.tobytes())
+        digest.update(values.data)
     return digest.hexdigest()
 
 
@@ -84,7 +84,7 @@ def read_weights(run: Path) -> KeptWeights:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 # Weights of earlier versions have no checksum.
                 if about.get("checksum") not in (None, _checksum(tensors, about["facts"])):
-                    raise ValueError("its checksum is another one")
+                    raise ValueError("its checksum differs")
                 return KeptWeights(tensors, typed(json.loads(about["facts"]), WeightFacts))
     except OSError as error:
         raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from embinit.errors import EmbinitError
 from embinit.extending.distillation.contexts import Contexts, PairedSentence
 from embinit.extending.distillation.objective import Match, Objective, trunk_of
 from embinit.files import replacing
-from embinit.records import Damaged, parsed, typed
+from embinit.records import Damaged, read_arrays
 from embinit.seeds import stream
 from embinit.types import Matrix, as_matrix
 
@@ -206,30 +204,16 @@ def _save(path: Path, identity: str, rows: Any, optimizer: Any, done: int, losse
 
 
 def _load(path: Path | None, identity: str, rows: Any, optimizer: Any) -> tuple[int, list[float]]:
-    """Put a stopped fit's values in place, and return its batches and losses; a checkpoint of another fit is left out.
-
-    The archive has a checksum of each array.
-    """
+    """Put a stopped fit's values in place, and return its batches and losses; a checkpoint of another fit is left out."""
     import torch
 
     if path is None or not path.is_file():
         return 0, []
-    try:
-        if path.open("rb").read(2) not in (b"", b"PK"):
-            raise EmbinitError(f"{path} is no checkpoint of embinit; move it, or write to another folder")
-        with np.load(path, allow_pickle=False) as stored:
-            head: _FitHead = typed(parsed(str(stored["head"]).encode()), _FitHead)
-            if head["identity"] != identity:
-                return 0, []
-            values = [torch.from_numpy(stored[name]).to(rows) for name in _FIELDS]
-    except OSError as error:
-        if isinstance(error, EmbinitError):
-            raise
-        raise EmbinitError(f"cannot read {path}: {error.strerror or error}") from None
-    except EmbinitError:
-        raise
-    except (ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise Damaged(f"{path} is damaged: {error}") from None
+    head: _FitHead
+    with read_arrays(path, _FitHead, "write to another folder") as (head, stored):
+        if head["identity"] != identity:
+            return 0, []
+        values = [torch.from_numpy(stored[name]).to(rows) for name in _FIELDS]
     done, losses = head["done"], head["losses"]
     if done != len(losses) or any(value.shape != rows.shape for value in values):
         raise Damaged(f"{path} is damaged: its arrays have other shapes")

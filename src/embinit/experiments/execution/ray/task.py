@@ -86,9 +86,7 @@ def _executed(root: Path, keys: list[str], device: str, watch: Watch, keep_weigh
     out = root / "runs"
     jobs = root / "jobs.json"
     # `every` is infinite because a checkpoint in this folder would be lost with the worker.
-    summary = execute(
-        jobs, out, device=device, workers=1, watch=watch, every=math.inf, keep_weights=keep_weights
-    )  # fmt: skip
+    summary = execute(jobs, out, device=device, workers=1, watch=watch, every=math.inf, keep_weights=keep_weights)
     done = [out / key for key in keys if is_done(out / key)]
     return WorkerResult(archive_of(done) if done else b"", {key: _details(out, key) for key in summary.failed})
 
