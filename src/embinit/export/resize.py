@@ -107,7 +107,8 @@ def load_model(folder: Path) -> tuple[Any, int]:
             loaded, report = kind.from_pretrained(folder, dtype="auto", output_loading_info=True)
     except Exception as error:  # transformers raises errors of many libraries
         reason = str(error).partition("\n")[0]
-        if "ignore_mismatched_sizes" in reason:  # transformers names the sizes only in its log
+        # transformers 5 names the sizes only in its log, and 4 names them after the first line.
+        if any(words in str(error) for words in ("ignore_mismatched_sizes", "size mismatch")):
             reason = "its config.json gives other sizes than its weights have (vocab_size, hidden_size)"
         raise EmbinitError(f"{folder} cannot be loaded by transformers: {reason}") from None
     return loaded, len(report["missing_keys"])
