@@ -231,6 +231,23 @@ def test_one_that_does_not_fit_alone_has_failed(jobs: Path, tmp_path: Path, monk
     assert set(summary.failed.values()) == {"OutOfMemoryError: CUDA out of memory"}
 
 
+def test_runs_that_do_not_fit_the_memory_beside_others_are_trained_alone(
+    jobs: Path, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crowded(groups: list[Group], work: worker.Work, workers: int) -> None:
+        first, *rest = groups
+        work.failed(first, "OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
+        for group in rest:
+            work.failed(group, "RuntimeError: it is broken")
+
+    monkeypatch.setattr(engine, "in_processes", crowded)
+    summary = execute(jobs, tmp_path, workers=2, members=1)
+    (alone,) = summary.written
+    assert (alone / "scores.json").read_bytes() == (done / alone.name / "scores.json").read_bytes()
+    assert set(summary.failed.values()) == {"RuntimeError: it is broken"}
+    assert {path.name.partition(".")[0] for path in tmp_path.glob("*.failed.json")} == set(summary.failed)
+
+
 def test_a_group_that_fails_is_recorded_and_the_others_go_on(
     jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,8 @@ from embinit.experiments.execution.cost import groups_at_once
 from embinit.experiments.execution.observer import ExecutionSummary, Watch
 from embinit.experiments.execution.processes import cores, in_processes
 from embinit.experiments.execution.provenance import code_of, commit_of
-from embinit.experiments.execution.worker import Work
-from embinit.experiments.jobs import Jobs, read_jobs
+from embinit.experiments.execution.worker import Work, names_memory
+from embinit.experiments.jobs import Group, Jobs, read_jobs
 from embinit.experiments.runs.store import is_done
 
 
@@ -75,7 +75,9 @@ def execute(
     observer.planned(groups, work.summary.already)
     if count > 1 and len(groups) > 1:
         in_processes(groups, work, min(count, len(groups)))
-        return work.summary
+        # A run that did not fit the memory beside other groups may fit alone.
+        failed = {job.key: job for job in plan.jobs if names_memory(work.summary.failed.get(job.key, ""))}
+        groups = [Group((job,)) for job in failed.values()]
     for group in groups:
         work.summary.stopped |= stopping()
         if work.summary.stopped:

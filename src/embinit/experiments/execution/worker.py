@@ -107,6 +107,7 @@ class Work:
     def _write(self, group: Group, results: list[Any]) -> None:
         self.summary.written += [result.write(self.out) for result in results if not is_done(self.out / result.key)]
         for key in group.keys:
+            self.summary.failed.pop(key, None)
             (self.out / f"{key}.failed.json").unlink(missing_ok=True)
 
     def _fail(self, group: Group, error: Exception) -> None:
@@ -129,10 +130,14 @@ class Work:
 def _short_of_memory(error: Exception) -> bool:
     import torch
 
-    message = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in message for words in _SHORT_OF_MEMORY)
+        isinstance(error, RuntimeError) and names_memory(str(error))
     )
+
+
+def names_memory(reason: str) -> bool:
+    """Return whether the reason of a failure is a lack of memory."""
+    return reason.startswith("MemoryError") or any(words in reason.lower() for words in _SHORT_OF_MEMORY)
 
 
 def _release() -> None:
