@@ -81,8 +81,9 @@ def parsed(raw: bytes) -> Any:
     {'epochs': 3}
     """
     try:
-        value = json.loads(raw, parse_constant=_refuse_constant)
-        if b"\\ud" in raw.lower():  # half of a character cannot be written back
+        text = raw.decode(json.detect_encoding(raw))  # json.loads would accept half of a character in bytes
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if "\\ud" in text.lower():  # half of a character cannot be written back
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except RecursionError:
