@@ -52,6 +52,9 @@ def read_npz(path: Path, wanted: Collection[str] | None, source: str) -> Embeddi
             arrays = {name: archive[name] for name in archive.files}
     except Exception as error:
         raise EmbinitError(f"{source} cannot be read as .npz: {error}") from None
+    damaged = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]  # numpy returns bytes
+    if damaged:
+        raise EmbinitError(f"{source} cannot be read as .npz: {damaged[0]} is not an array")
     matrices = [array for array in arrays.values() if array.ndim == 2 and array.dtype.kind in "fiu"]
     token_arrays = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind in "US"]
     if len(matrices) != 1 or len(token_arrays) != 1:
