@@ -170,7 +170,7 @@ def word_losses(
 
 
 def perplexities(losses: Sequence[np.ndarray], parts: Sequence[str], words: Sequence[str]) -> tuple[float, float]:
-    """Return the perplexity per word of all words, and of those that are no new token."""
+    """Return the perplexity per word of all words, and of the words that are not new tokens."""
     new = set(words)
     other = np.concatenate([[word not in new for word in part.split()] for part in parts])
     every = np.concatenate(list(losses))

@@ -84,7 +84,7 @@ def _named(part: Part, row: TableRow) -> Choice:
 def choice_verdicts(
     choices: Sequence[Choice], baselines: Sequence[Baseline]
 ) -> tuple[JudgedChoices | AwaitedChoices, ...]:
-    """Return the verdicts on starts that were chosen on other seeds, then on those that were named beforehand.
+    """Return the verdicts on starts that were chosen on other seeds, then on starts that were named beforehand.
 
     Chosen starts that are not judged yet are listed only if all candidates were run.
     """
