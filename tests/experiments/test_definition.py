@@ -77,6 +77,24 @@ def test_found_rate_names_new_runs_of_rows_that_have_a_source_and_of_no_others(t
     assert same == [spec.sides[0][1].recipe == "xavier" for spec in plain] == [True, True, False, False]
 
 
+def test_rows_of_the_output_layer_are_a_matrix_of_their_own(tmp_path: Path) -> None:
+    plain, same, own = (
+        [run.spec for run in read(tmp_path, BLOCK + line).blocks[0].runs]
+        for line in ("", 'output.source = "small"\n', 'output.source = "small"\noutput.recipe = "pretrained_xavier"\n')
+    )
+    assert {tuple(dict(spec.sides)) for spec in plain} == {("source", "target")}
+    assert {tuple(dict(spec.sides)) for spec in (*same, *own)} == {("source", "target", "output")}
+    assert [dict(spec.sides)["output"].recipe for spec in same] == [spec.sides[0][1].recipe for spec in same]
+    assert {dict(spec.sides)["output"].recipe for spec in own} == {"pretrained_xavier"}
+    assert len({spec.key for spec in (*plain, *same, *own)}) == 12
+
+
+def test_a_measurement_has_no_output_layer(tmp_path: Path) -> None:
+    head = 'kind = "distribution"\n' + HEAD
+    with pytest.raises(EmbinitError, match="the task's matrices are encoder and decoder"):
+        read(tmp_path, BLOCK + 'output.recipe = "xavier"\n', head)
+
+
 def test_later_settings_are_settings_at_their_defaults() -> None:
     names = setting_names()
     for name, value in LATER.items():
@@ -205,7 +223,14 @@ IN_BLOCK = {
     'recipe = "xavier | scale ratio={r}"': "the recipe 'xavier | scale ratio={r}' contains {r}; add grid.r = [...]",
     'source = "smal"': "block 1 (x), source: unknown source 'smal'; did you mean 'small'?",
     'task = "coping"': "block 1 (x), task: unknown task 'coping'; did you mean 'copying'?",
-    'text.recipe = "xavier"': "block 1 (x): text.recipe does nothing: the task's sides are encoder and decoder",
+    'text.recipe = "xavier"': "block 1 (x): text.recipe does nothing: the task's matrices are encoder, decoder and output",
+    'output.recipe = "xavier"\nmodel.tied = true': (
+        "block 1 (x): output.recipe does nothing: the model's output layer is tied; set model.tied = false"
+    ),
+    'task = "sorting"\noutput.recipe = "xavier"': (
+        "block 1 (x): output.recipe does nothing: the task's matrices are text"
+    ),
+    'source = ""\nmodel.dim = 16\noutput.recipe = "pretrained"': "needs a source for the output; add output.source",
     'score = "accuracy"': "block 1 (x).score: 'accuracy' is no score of a translation",
     "grid.seed = 3": "block 1 (x), grid.seed: 3, but a list is expected",
     "grid.seed = []": "block 1 (x), grid.seed: [], but a list is expected",

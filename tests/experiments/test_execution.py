@@ -117,6 +117,46 @@ def test_a_sweep_trains_as_one_group_and_leaves_the_files_of_runs_alone(tmp_path
             assert weights.tensors[name].tobytes() == tensor.tobytes()
 
 
+def test_rows_of_the_output_layer_train_beside_drawn_ones_and_survive_a_stop(tmp_path: Path) -> None:
+    blocks = "".join(
+        f'[[block]]\nname = "{name}"\nrecipe = "xavier"\nseed = 1\n{lines}'
+        for name, lines in (("drawn", ""), ("rows", 'output.source = "small"\noutput.recipe = "pretrained"\n'))
+    )
+    jobs = planned(tmp_path, blocks)
+    drawn, given = (start_of(job, open_prepared(job.task)) for job in read_jobs(jobs).jobs)
+    assert drawn.output is None
+    assert given.output is not None
+    assert given.output.shape == given.matrices[1].shape
+    assert given.facts["output"]["coverage"] == {"types": pytest.approx(0.8), "tokens": pytest.approx(0.8, abs=0.1)}
+    watch = Heard()
+    summary = execute(jobs, tmp_path / "together", watch=watch)
+    assert watch.sizes == [2]
+    assert len(summary.written) == 2
+    assert set(read_result(tmp_path / "together" / read_jobs(jobs).jobs[1].key).matrices) == {
+        "source",
+        "target",
+        "output",
+    }
+
+    asked = []
+    stopping = Heard()
+    stopping.moment = lambda group, moment: asked.append(moment)  # type: ignore[method-assign]
+    assert execute(jobs, tmp_path / "again", watch=stopping, stopping=lambda: bool(asked)).stopped
+    assert len(execute(jobs, tmp_path / "again", members=2).written) == 2
+    assert contents(tmp_path / "again") == contents(tmp_path / "together")
+
+
+def test_rows_for_a_tied_output_layer_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    jobs = planned(tmp_path, '[[block]]\nname = "rows"\noutput.recipe = "xavier"\nmodel.tied = false\n')
+    content = json.loads(jobs.read_text())
+    job = content["jobs"][0]
+    job["spec"]["model"]["tied"] = True
+    job["key"] = digest(job["spec"])
+    (tmp_path / "jobs.json").write_text(json.dumps(content))
+    with refused("jobs.json", job["key"], "output layer", "tied"):
+        execute(tmp_path / "jobs.json", tmp_path / "runs")
+
+
 def test_matrices_are_described(jobs: Path, done: Path) -> None:
     random, trained = (read_result(done / read_jobs(jobs).jobs[i].key).matrices["source"] for i in (0, 2))
     assert random["coverage"] is None

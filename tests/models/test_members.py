@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,33 @@ def test_embeddings_enter_bit_for_bit() -> None:
         assert (model.weights["target.embedding"][i].detach().numpy() == one.matrices[1]).all()
     with pytest.raises(EmbinitError, match="source: a matrix of"):
         Stack(a, [Member(1, (own[0].matrices[1], own[0].matrices[1]))])
+
+
+@pytest.mark.parametrize("task", ["translation", "language_model"])
+def test_rows_enter_the_output_layer_bit_for_bit(task: str) -> None:
+    a = architecture(task=task)
+    rows = np.random.default_rng(3).standard_normal((a.outputs, a.dim)).astype(np.float32)
+    first, second = member(a, 1), member(a, 1, start=1)
+    made = Stack(a, [first, replace(second, output=rows)])
+    drawn_alone = Stack(a, [first])
+    assert np.array_equal(made.weights["output.weight"][1].detach().numpy(), rows.T)
+    assert torch.equal(made.weights["output.weight"][0], drawn_alone.weights["output.weight"][0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "size", "sentence"),
+    [
+        ({"tied": True}, TARGET, "only an untied output layer over tokens"),
+        ({"task": "classification"}, 3, "only an untied output layer over tokens"),
+        ({}, TARGET + 1, r"output: a matrix of \(20, 16\), the model has \(19, 16\)"),
+    ],
+)
+def test_an_output_layer_that_cannot_start_from_rows_is_an_error(
+    changes: dict[str, object], size: int, sentence: str
+) -> None:
+    a = architecture(**changes)
+    with pytest.raises(EmbinitError, match=sentence):
+        Stack(a, [replace(member(a, 1), output=np.zeros((size, a.dim), dtype=np.float32))])
 
 
 def test_weights_have_the_bounds_of_one_members_matrix() -> None:

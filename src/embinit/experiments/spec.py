@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 VERSION = 1
+#: The name of the matrix of an untied output layer among the sides of a run.
+OUTPUT = "output"
 #: Settings that were added after the first runs, each with the value that means the earlier behaviour. A spec omits the
 #: setting at this value, so that existing runs keep their keys.
 LATER: dict[str, Any] = {
@@ -66,7 +68,8 @@ class Spec:
     """One run. `model` and `training` hold plain values with all defaults, except those of LATER."""
 
     task: Task
-    #: `source` and `target` of a translation, `text` of a classification, in the model's order
+    #: `source` and `target` of a translation, `text` of the other tasks, in the model's order; `output` comes last if the
+    #: run sets the rows of its output layer
     sides: tuple[tuple[str, Side], ...]
     seed: int
     #: fields of Architecture, without task, vocabularies and classes, which the prepared task decides
@@ -103,6 +106,15 @@ class Spec:
             sides=tuple((name, replace(side, rows="")) for name, side in self.sides),
             model=self.model if dim else tuple(pair for pair in self.model if pair[0] != "dim"),
         )
+
+
+def side_of_tokens(matrix: str, sides: Sequence[str]) -> str:
+    """Return the side whose tokens a matrix has rows for; an output layer predicts those of the last side.
+
+    >>> side_of_tokens("output", ("source", "target")), side_of_tokens("source", ("source", "target"))
+    ('target', 'source')
+    """
+    return sides[-1] if matrix == OUTPUT else matrix
 
 
 def from_json(content: Mapping[str, Any]) -> Spec:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from embinit.errors import EmbinitError
-from embinit.experiments.spec import VERSION, Side, Spec, Task, from_json
+from embinit.experiments.spec import OUTPUT, VERSION, Side, Spec, Task, from_json
 from embinit.models.architecture import Architecture
 from embinit.records import Damaged, read_json, typed
 from embinit.training.options import Training
@@ -56,7 +56,9 @@ def check_settings(spec: Spec) -> None:
         raise EmbinitError("model.dim is missing")
     translation = "target" in dict(spec.sides)
     kind = spec.task.kind or ("translation" if translation else "classification")
-    Architecture(task=task_kind(kind), vocabularies=(8, 8)[: 1 + translation], **model)
+    architecture = Architecture(task=task_kind(kind), vocabularies=(8, 8)[: 1 + translation], **model)
+    if OUTPUT in dict(spec.sides) and (architecture.tied or kind == "classification"):
+        raise EmbinitError("the job has rows for the output layer, but its model predicts classes or has a tied layer")
     Training(**training)
 
 

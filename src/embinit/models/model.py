@@ -34,6 +34,8 @@ class Member:
     found: tuple[Flags | None, ...] | None = None
     #: the share of the activations that dropout sets to zero for this member; None: the architecture's
     dropout: float | None = None
+    #: the first rows of an untied output layer, (outputs, dim); None: drawn like the other weights
+    output: Matrix | None = None
 
 
 class Stack(nn.Module):
@@ -192,7 +194,19 @@ def _drawn(a: Architecture, sides: Sequence[str], members: Sequence[Member]) -> 
         # Members of one seed share all weights but the embeddings, so that comparisons are paired.
         own = {seed: drawn(parameter, seed) for seed in {member.seed for member in members}}
         stacked[parameter.name] = _stacked([own[member.seed] for member in members])
+    for i, member in enumerate(members):
+        if member.output is not None:
+            stacked["output.weight"][i] = torch.from_numpy(_checked_output(member.output, a).T.copy())
     return stacked
+
+
+def _checked_output(rows: Matrix, a: Architecture) -> Matrix:
+    """Return the rows of an output layer; an error if the model has no such layer, or another shape."""
+    if a.tied or a.task == "classification":
+        raise EmbinitError("only an untied output layer over tokens can start from rows")
+    if rows.shape != (a.outputs, a.dim):
+        raise EmbinitError(f"output: a matrix of {rows.shape}, the model has {(a.outputs, a.dim)}")
+    return rows
 
 
 def pooled(values: Tensor, place: Layout, how: str) -> Tensor:

@@ -63,5 +63,5 @@ def setting(axis: str, value: str) -> str:
     if name == "embedding_rate":
         return f"rows at {value} of the rate"
     if name in ("recipe", "source", "task"):
-        return f"{place} {value}" if place in ("encoder", "decoder") else value
+        return f"{place} {value}" if place in ("encoder", "decoder", "output") else value
     return f"{name} {value}"

@@ -180,8 +180,7 @@ class _Run:
     def _identity(self) -> dict[str, Any]:
         """Return the identity of the training for its checkpoint: settings, and a checksum of each member's start."""
         starts = [
-            [[_checksum(one) for one in arrays or ()] for arrays in (member.matrices, member.frozen, member.found)]
-            for member in self._members
+            [[_checksum(one) for one in arrays or ()] for arrays in _arrays_of(member)] for member in self._members
         ]
         found: dict[str, Any] = json.loads(json.dumps({**self._about, "starts": starts}))
         return found
@@ -347,6 +346,11 @@ def _lanes(members: int, device: torch.device) -> list[list[int]]:
     A CPU is not faster with one large product than with many small ones, and separate stacks need no padding.
     """
     return [[place] for place in range(members)] if device.type == "cpu" else [list(range(members))]
+
+
+def _arrays_of(member: Member) -> list[Sequence[npt.NDArray[Any] | None] | None]:
+    """Return the arrays that a member starts from. Checkpoints of earlier versions know no rows of output layers."""
+    return [member.matrices, member.frozen, member.found, *([] if member.output is None else [(member.output,)])]
 
 
 def _checksum(array: npt.NDArray[Any] | None) -> int | None:

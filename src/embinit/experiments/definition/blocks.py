@@ -14,6 +14,7 @@ from embinit.experiments.definition.draft import (
     DraftRun,
     DraftSide,
     kind_of,
+    matrices_of,
     needs_source,
     sides_of,
 )
@@ -35,6 +36,8 @@ from embinit.experiments.definition.scores import score_and_split
 from embinit.experiments.definition.sections import Tables
 from embinit.experiments.definition.settings import GENERATED, SIDES, TaskSettings
 from embinit.experiments.experiment import Axes, implied_target
+from embinit.experiments.spec import OUTPUT
+from embinit.format import listed
 from embinit.models.presets import preset
 from embinit.recipes.recipe import Recipe
 from embinit.training.options import Training
@@ -78,7 +81,7 @@ def _with_target(block: DraftBlock, names: list[str], problems: Problems) -> Dra
 def _check_sides_occur(defaults: dict[str, Any], blocks: list[DraftBlock], tables: Tables, problems: Problems) -> None:
     """Add a mistake for each default of a side that no block's task has, because it would do nothing."""
     tasks = {run.task for block in blocks for run in block.runs}
-    sides = {FILE_SIDES[side] for name in tasks for side in sides_of(tables.tasks[name])}
+    sides = {FILE_SIDES[side] for name in tasks for side in matrices_of(tables.tasks[name])}
     for key in defaults if sides else ():
         side = key.partition(".")[0]
         if side in FILE_SIDES.values() and side not in sides:
@@ -178,10 +181,18 @@ class _BlockReader:
                 self._recipe(chosen, side)
                 self._source(chosen, side)
             return None
-        self._check_settings_apply(chosen, tuple(FILE_SIDES[side] for side in sides_of(task)))
-        sides = [(side, self._side(chosen, FILE_SIDES[side])) for side in sides_of(task)]
+        accepted = matrices_of(task) if self._kind == "training" else sides_of(task)
+        names = [side for side in accepted if side != OUTPUT or _sets_output(chosen)]
+        self._check_settings_apply(chosen, [FILE_SIDES[side] for side in accepted], names)
+        sides = [(side, self._side(chosen, FILE_SIDES[side])) for side in names]
         sound = tuple((name, side) for name, side in sides if side is not None)
         complete = self._complete(values, kind_of(task), [side for _, side in sound], len(sound) == len(sides))
+        if complete is not None and OUTPUT in names and dict(complete[0])["tied"]:
+            key = next(key for key in values if key.startswith(f"{FILE_SIDES[OUTPUT]}."))
+            self._problems.add(
+                self._where, f"{key} does nothing: the model's output layer is tied; set model.tied = false"
+            )
+            return None
         if complete is None or len(sound) < len(sides):
             return None
         row = tuple((key, as_text(value)) for key, value in chosen.axes if key != "seed")
@@ -198,16 +209,20 @@ class _BlockReader:
             self._problems.add(f"{self._where}, task", f"unknown task {name!r}{near}")
         return task
 
-    def _check_settings_apply(self, chosen: Assignment, sides: tuple[str, ...]) -> None:
-        """Add a mistake for each of the block's settings that applies to no side of the task."""
+    def _check_settings_apply(self, chosen: Assignment, accepted: list[str], used: list[str]) -> None:
+        """Add a mistake for each of the block's settings that applies to no matrix of the run.
+
+        `accepted` are the names of the task's matrices in files, `used` the matrices of the run.
+        """
         own = {**self._own, **dict(chosen.axes)}
         for key in own:
             side = key.partition(".")[0]
-            if side in FILE_SIDES.values() and side not in sides:
-                self._problems.add(self._where, f"{key} does nothing: the task's sides are {' and '.join(sides)}")
+            if side in FILE_SIDES.values() and side not in accepted:
+                self._problems.add(self._where, f"{key} does nothing: the task's matrices are {listed(accepted)}")
+        sides = tuple(FILE_SIDES[side] for side in used)
         for name in without_effect(chosen.values, sides):
             if name in own:
-                others = " and ".join(f"{side}.{name}" for side in sides)
+                others = listed([f"{side}.{name}" for side in sides])
                 self._problems.add(self._where, f"{name} does nothing beside {others}")
 
     def _side(self, chosen: Assignment, side: str) -> DraftSide | None:
@@ -274,6 +289,11 @@ class _BlockReader:
             tuple(pair for pair in recorded("model", vars(transformer)) if pair[0] not in decided),
             recorded("training", vars(training_options)),
         )
+
+
+def _sets_output(chosen: Assignment) -> bool:
+    """Return whether a run sets the rows of its output layer."""
+    return any(key.startswith(f"{FILE_SIDES[OUTPUT]}.") for key in chosen.values)
 
 
 def _given(table: SettingsTable) -> dict[str, Any]:

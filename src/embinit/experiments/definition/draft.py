@@ -8,14 +8,14 @@ from typing import Any
 
 from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings, kind_of_data
 from embinit.experiments.experiment import Axes, Baseline
-from embinit.experiments.spec import Side, Spec, Task
+from embinit.experiments.spec import OUTPUT, Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
 from embinit.recipes.names import named_recipes
 from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.types import TEXT_TASKS
 
-#: The names of sides in files, by their names in prepared tasks.
+#: The names of matrices in files, by their names in specs.
 FILE_SIDES = {side: name for name, side in SIDES.items()}
 
 
@@ -140,3 +140,8 @@ def kind_of(settings: TaskSettings) -> str:
 def sides_of(settings: TaskSettings) -> tuple[str, ...]:
     """Return the sides of a task in the model's order."""
     return ("source", "target") if kind_of(settings) == "translation" else ("text",)
+
+
+def matrices_of(settings: TaskSettings) -> tuple[str, ...]:
+    """Return the matrices that a run may set: the task's sides, and the output layer if it predicts tokens."""
+    return sides_of(settings) if kind_of(settings) == "classification" else (*sides_of(settings), OUTPUT)

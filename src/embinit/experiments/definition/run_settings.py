@@ -71,7 +71,7 @@ TrainingSettings = _settings_of(Training)
 
 
 class SideSettings(SettingsTable):
-    """`encoder`, `decoder` or `text`: one embedding matrix."""
+    """`encoder`, `decoder`, `text` or `output`: one matrix of rows."""
 
     #: a table of `[sources]`
     source: str = ""
@@ -94,6 +94,8 @@ class RunSettings(SideSettings):
     decoder: SideSettings = SideSettings()
     #: the matrix of a task with one text
     text: SideSettings = SideSettings()
+    #: the matrix of an untied output layer; without these settings it is drawn like the other weights
+    output: SideSettings = SideSettings()
     #: the transformer
     model: ModelSettings = ModelSettings()  # type: ignore[valid-type]
     #: the training

@@ -53,6 +53,7 @@ def train_members(
             matrices=start.matrices,
             frozen=start.found if training.frozen_rows == "found" else None,
             found=start.found,
+            output=start.output,
             dropout=dict(spec.model).get("dropout", model.dropout),
         )
         for spec, start, training in zip(specs, starts, trainings, strict=True)

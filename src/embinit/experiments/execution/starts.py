@@ -13,7 +13,7 @@ from embinit.diagnosis.distribution import distribution
 from embinit.experiments.inputs.row_files import no_rows, read_rows
 from embinit.experiments.jobs import Job
 from embinit.experiments.runs.result import MatrixFacts
-from embinit.experiments.spec import Side, Spec
+from embinit.experiments.spec import OUTPUT, Side, Spec, side_of_tokens
 from embinit.hosts import host
 from embinit.prepared.folder import Prepared
 from embinit.recipes.recipe import recipe
@@ -25,26 +25,34 @@ _BINS = 60
 
 @dataclass(frozen=True)
 class Start:
-    """The matrices of a run, in the order of the model's sides, and which of their rows a source had."""
+    """The matrices of a run, and which of their rows a source had; both in the order of the model's sides."""
 
     matrices: tuple[Matrix, ...]
     #: None for a side with random rows
     found: tuple[Flags | None, ...]
-    #: side -> statistics of its matrix
+    #: side, or `output` -> statistics of its matrix
     facts: dict[str, MatrixFacts]
+    #: the rows of the output layer; None: they are drawn like the other weights
+    output: Matrix | None = None
 
 
 def start_of(job: Job, prepared: Prepared) -> Start:
     """Return the matrices that a job's recipes give."""
     matrices: list[Matrix] = []
     found: list[Flags | None] = []
+    output: Matrix | None = None
     facts: dict[str, MatrixFacts] = {}
     for (name, side), (_, path) in zip(job.spec.sides, job.rows, strict=True):
-        aligned = aligned_of(side, path, prepared.vocabularies[name], dim_of(job.spec))
-        matrices.append(matrix_of(side, aligned, job.spec, name))
+        vocabulary = prepared.vocabularies[side_of_tokens(name, prepared.sides)]
+        aligned = aligned_of(side, path, vocabulary, dim_of(job.spec))
+        matrix = matrix_of(side, aligned, job.spec, name)
+        facts[name] = facts_of(matrix, aligned, bool(side.source))
+        if name == OUTPUT:
+            output = matrix
+            continue
+        matrices.append(matrix)
         found.append(aligned.found if recipe(side.steps).uses_source else None)
-        facts[name] = facts_of(matrices[-1], aligned, bool(side.source))
-    return Start(tuple(matrices), tuple(found), facts)
+    return Start(tuple(matrices), tuple(found), facts, output)
 
 
 def dim_of(spec: Spec) -> int:

@@ -16,6 +16,7 @@ from embinit.experiments.inputs.locations import Places, missing_of
 from embinit.experiments.inputs.outline import described, experiment_of, unresolved
 from embinit.experiments.inputs.tasks import Progress, Ready, ready
 from embinit.experiments.inputs.vectors import AlignedFile, aligned_rows
+from embinit.experiments.spec import side_of_tokens
 from embinit.prepared.folder import Prepared
 from embinit.training.fit import check_length, check_validation
 
@@ -132,7 +133,8 @@ class _Resolver:
             self._tasks[name] = ready(self._draft.tasks[name], self._where, self._beside, self._progress)
         return self._tasks[name]
 
-    def _aligned(self, task: str, side: str, name: str) -> AlignedFile:
+    def _aligned(self, task: str, matrix: str, name: str) -> AlignedFile:
+        side = side_of_tokens(matrix, self._task(task).prepared.sides)
         key = (task, side, name)
         if key not in self._rows:
             source = self._draft.sources[name]
