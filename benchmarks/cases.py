@@ -44,6 +44,8 @@ class Case:
     layers: int = LAYERS
     #: tokens of a block of running text; 0: sentences
     length: int = 0
+    #: in bfloat16, embinit computes the first layer in float32, unless `training.protected` is false
+    protected: bool = True
 
     @property
     def warm(self) -> int:

@@ -230,7 +230,8 @@ class _TextMembers(_Members):
             task="language_model", dim=case.dim, vocabularies=case.vocabularies, heads=case.heads, layers=case.layers,
             feedforward=TEXT_WIDTH * case.dim, length=case.length, **{**model, "dropout": 0.0},
         )  # fmt: skip
-        options = Training(**{**training, "epochs": 1000, "batch": case.batch, "precision": case.precision})
+        own = {"epochs": 1000, "batch": case.batch, "precision": case.precision, "protected": case.protected}
+        options = Training(**{**training, **own})
         self._begin(case, open_prepared(Path(case.prepared)), architecture, started(case), options)
 
 

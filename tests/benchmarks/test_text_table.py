@@ -68,9 +68,15 @@ def test_rows_are_compared_with_the_compiled_loop() -> None:
     ("times", "share", "kept"), [(5.1, 0.1, True), (2.0, 0.46, True), (4.9, 0.44, False), (5.0, 0.0, True)]
 )
 def test_the_cards_bar_is_kept_by_speed_or_by_the_share_of_the_peak(times: float, share: float, kept: bool) -> None:
-    case = replace(CASE, device="cuda", members=16)
+    case = replace(CASE, device="cuda", members=16, protected=False)
     ((_, found),) = bars([TextRow(case, times_compiled=times, share_of_peak=share)])
     assert found is kept
+
+
+def test_bars_compare_equal_number_formats() -> None:
+    case = replace(CASE, device="cpu", members=1)
+    assert bars([TextRow(case, times_compiled=9.0)]) == []
+    assert len(bars([TextRow(replace(case, protected=False), times_compiled=9.0)])) == 1
 
 
 def test_bars_are_about_rows_that_there_are() -> None:
@@ -105,11 +111,12 @@ def test_one_run_prints_the_table_and_writes_json(
     size = ["--dim", "16", "--heads", "2", "--batch", "2", "--length", "16", "--layers", "1", "--steps", "1"]
     words = ["--prepared", prepared, "--only", "embinit", "--members", "2", "--threads", "1", *size]
     assert text.main([*words, "--json", str(path)]) == 0
-    assert OURS in capsys.readouterr().out
-    first, second = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert f"{OURS}, all in bfloat16" in capsys.readouterr().out
+    first, *rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert first["machine"]["peak_tflops"]["bfloat16"] > 0
-    assert second["row"]["case"]["members"] == 2
-    assert second["row"]["tokens_per_s"] > 0
+    assert [row["row"]["case"]["protected"] for row in rows] == [True, False]
+    assert {row["row"]["case"]["members"] for row in rows} == {2}
+    assert all(row["row"]["tokens_per_s"] > 0 for row in rows)
 
 
 @pytest.mark.long
