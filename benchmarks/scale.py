@@ -264,7 +264,7 @@ def text_steps(scale: float) -> Iterator[Step]:
 
 
 def glove_steps(scale: float) -> Iterator[Step]:
-    for size in (max(1, int(10 * scale)), max(2, int(100 * scale))):
+    for size in (max(1, int(100 * scale)), max(2, int(1000 * scale))):
         small = ("--dim", "50", "--epochs", "1", "--threads", "1", "--fresh", "-o", str(FOLDER / "glove.txt"))
         yield Step("1 GB of text", f"{size:,} MB", ("glove", str(running_text(size)), *small), size, "glove, 1 epoch")
 
