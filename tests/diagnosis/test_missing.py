@@ -70,6 +70,13 @@ def test_pieces_with_their_tokenizer_have_no_reason() -> None:
     assert missing_tokens(aligned).reasons == ()
 
 
+def test_many_missing_tokens_are_shown_in_one_short_line() -> None:
+    lacking = missing_of([f"word{i}" for i in range(3_000)])
+    assert len(lacking) == 3_000
+    assert repr(lacking).startswith("MissingTokens(word0, word1")
+    assert repr(lacking).endswith("and 2,990 more)")
+
+
 def test_the_file_has_every_token_in_one_line(tmp_path: Path) -> None:
     tokens = [f"zebra{i}" for i in range(300)] + ["line\nbreak", "\udcff"]
     missing_of(["the", *tokens]).write(tmp_path / "missing.txt")

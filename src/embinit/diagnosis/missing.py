@@ -51,6 +51,9 @@ class MissingTokens:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def __repr__(self) -> str:
+        return f"MissingTokens({self.first()})" if self.tokens else "MissingTokens(none)"
+
     def first(self, most: int = _SHOWN) -> str:
         """Return the first tokens in one line, with their counts if these are known."""
         texts = [_shown(token) for token in self.tokens[:most]]

@@ -16,6 +16,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.export.card import card_path
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
+from embinit.format import listed
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Matrix, Vocabulary, check_matrix
 
@@ -35,6 +36,9 @@ class Written:
     left_out: tuple[str, ...] = ()
     #: tokens that the format needs, added to the matrix
     added: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Written({listed([str(file) for file in self.files])}: {self.format})"
 
 
 @dataclass(frozen=True)
