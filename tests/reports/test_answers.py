@@ -66,6 +66,19 @@ def test_without_a_difference_the_verdict_says_what_could_have_been_seen() -> No
     assert found.detectable == row.difference.detectable is not None
 
 
+def test_differences_that_agree_by_chance_do_not_promise_a_fine_test() -> None:
+    scores = {"xavier": [37.0, 37.3, 36.8], "noisy": [36.2, 37.9, 35.9], "agreeing": [37.001, 37.302, 36.8]}
+    block, results = at(scores, 3)
+    summary = report(block, results=results)
+    found = verdict(summary)
+    noisy, agreeing = (row.differences[0].detectable for row in summary.parts[0].rows[1:])
+    assert isinstance(found, NoneBetter)
+    assert noisy is not None
+    assert agreeing is not None
+    assert agreeing < 0.01
+    assert found.detectable == pytest.approx(((noisy**2 + agreeing**2) / 2) ** 0.5)
+
+
 def test_if_every_start_is_worse_the_baseline_stays() -> None:
     found = verdict(report(made.block(recipes=("xavier", "pretrained", "pretrained_shuffled"), seeds=range(6))))
     assert isinstance(found, NoneBetter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -139,10 +140,23 @@ def _none_better(
         all_worse=len(worse) == len(starts),
         diverged=tuple(row.label for row in diverged),
         nearest=_differences(nearest, metric) if several else None,
-        detectable=None if several or len(worse) == len(starts) else limit.detectable,
+        detectable=None if several or len(worse) == len(starts) else _detectable(limit, starts),
         seeds=limit.n,
         lacking=tuple(dict.fromkeys(title for row in starts for title in row.lacking)) if several else (),
     )
+
+
+def _detectable(difference: Difference, starts: Sequence[TableRow]) -> float | None:
+    """Return the smallest difference that a start's seeds can show.
+
+    With few seeds, the differences of one start may agree by chance. The σ that is pooled over all starts is then larger,
+    and decides.
+    """
+    limits = [row.differences[0].detectable for row in starts if row.differences]
+    known = [limit for limit in limits if limit is not None]
+    if difference.detectable is None or not known:
+        return difference.detectable
+    return max(difference.detectable, math.sqrt(sum(limit**2 for limit in known) / len(known)))
 
 
 def _differences(row: TableRow, metric: Metric) -> StartDifferences:
