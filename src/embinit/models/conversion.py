@@ -55,7 +55,7 @@ def transformers_model(a: Architecture) -> TransformersModel:
         If transformers has no such class; the message names the closest one and the settings that differ.
     """
     differing = {name: list(_differences(a, required)) for name, required in _REQUIRED.items()}
-    name = min(differing, key=lambda one: len(differing[one]))
+    name = min(differing, key=lambda name: len(differing[name]))
     if differing[name]:
         raise EmbinitError(
             f"transformers has no class for this model; the closest is {name}, which needs {', '.join(differing[name])}"

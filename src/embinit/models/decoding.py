@@ -44,7 +44,7 @@ class _Search:
         for layer in range(stack.architecture.layers):
             both = linear(memory, stack.weights, f"decoder.{layer}.cross.kv").chunk(2, dim=-1)
             # Contiguous, because every step would otherwise copy them for its matrix products.
-            keys, values = (headed(padded(one, place), heads).contiguous() for one in both)
+            keys, values = (headed(padded(part, place), heads).contiguous() for part in both)
             sources.append((keys, values))
             shape = (len(place.mask), heads, length, stack.architecture.dim // heads)
             dtype = torch.float32 if layer == 0 and stack.protected else stack.dtype
@@ -73,8 +73,8 @@ class _Search:
         self.cache = self.cache.reordered((first + chosen).flatten())
 
     def _embedded(self, ids: Tensor, at: int) -> Tensor:
-        one, nothing = torch.ones_like(ids), torch.zeros_like(ids)
-        place = Layout(one, nothing, nothing, nothing + at, one > 0, longest=1)
+        ones, zeros = torch.ones_like(ids), torch.zeros_like(ids)
+        place = Layout(ones, zeros, zeros, zeros + at, ones > 0, longest=1)
         return self.stack.embed("target", ids, place, self.reader)
 
     def _self_attention(self, values: Tensor, layer: int, at: int) -> Tensor:
@@ -83,7 +83,7 @@ class _Search:
         heads, kind = self.stack.architecture.heads, self.stack.architecture.positions
         if kind == "rotary":  # decoding waits for Python: it launches nothing that is not needed
             position = torch.full(values.shape[:2], at, device=values.device)
-            queries, keys = (self.reader.positions.turned(one, position) for one in (queries, keys))
+            queries, keys = (self.reader.positions.turned(part, position) for part in (queries, keys))
         cached_keys, cached_values = self.cache.target[layer]
         cached_keys[:, :, at] = headed(keys.flatten(0, 1)[:, None], heads)[:, :, 0]
         cached_values[:, :, at] = headed(content.flatten(0, 1)[:, None], heads)[:, :, 0]
@@ -132,7 +132,7 @@ def greedy(stack: Stack, source: Tensor, place: Layout, limits: Tensor, begin: i
             # A few sentences are often much longer than the rest. Finished ones cost no more work.
             chosen = done.byte().argsort(dim=1, stable=True)[:, :left]
             search.keep(chosen)
-            ids, done, limits, sentence = (one.gather(1, chosen) for one in (ids, done, limits, sentence))
+            ids, done, limits, sentence = (values.gather(1, chosen) for values in (ids, done, limits, sentence))
     return result
 
 

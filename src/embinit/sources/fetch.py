@@ -219,8 +219,8 @@ def _download(url: str, part: Path, expected: int | None, progress: Progress, pa
             raise
         except urllib.error.HTTPError as error:
             if error.code < 500:
-                said = str(error.reason).partition("\n")[0]  # the reason of an endless redirection has three lines
-                raise EmbinitError(f"{url}: the server answered {error.code} {said}") from None
+                reason = str(error.reason).partition("\n")[0]  # the reason of an endless redirection has three lines
+                raise EmbinitError(f"{url}: the server answered {error.code} {reason}") from None
             reason = f"the server answered {error.code}"
         except ValueError:
             raise EmbinitError(f"{url} is not an address that can be downloaded") from None

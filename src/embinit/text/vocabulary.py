@@ -185,7 +185,7 @@ def read_lines(paths: Sequence[Path]) -> Iterator[str]:
         if path.is_dir():
             raise EmbinitError(f"{path} is a folder; give the text files in it")
         if not path.is_file():
-            names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+            names = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
             near = get_close_matches(path.name, names, n=1)
             raise EmbinitError(
                 f"no such text file: {path}" + (f"; did you mean {path.with_name(near[0])}?" if near else "")

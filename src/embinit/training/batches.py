@@ -72,15 +72,15 @@ class Batches:
         self.sentences = len(packed[0])
         # Sentences stand between <bos> and <eos>. A model reads a target from <bos> on and predicts it up to <eos>.
         self._target = [side == "target" for side in prepared.sides]
-        self._tokens = [self._moved(framed(one)) for one in packed]
-        self._firsts = [self._moved(one.offsets[:-1] + 2 * np.arange(len(one))) for one in packed]
+        self._tokens = [self._moved(framed(side)) for side in packed]
+        self._firsts = [self._moved(side.offsets[:-1] + 2 * np.arange(len(side))) for side in packed]
         self.lengths = [
-            np.asarray(one.lengths + (1 if target else 2)) for one, target in zip(packed, self._target, strict=True)
+            np.asarray(side.lengths + (1 if target else 2)) for side, target in zip(packed, self._target, strict=True)
         ]
         self._lengths = [self._moved(lengths) for lengths in self.lengths]
         self._longest = [int(lengths.max()) for lengths in self.lengths]
         self._labels = self._moved(prepared.labels(split)) if prepared.task == "classification" else None
-        self._steps = [tuple(capacity(one, batch, sigmas, 32) for one in self.lengths) for sigmas in _SIGMAS]
+        self._steps = [tuple(capacity(lengths, batch, sigmas, 32) for lengths in self.lengths) for sigmas in _SIGMAS]
 
     def __len__(self) -> int:
         return -(-self.sentences // self.batch)

@@ -94,7 +94,7 @@ def train(
     if checkpoint is not None:
         run.restore(checkpoint)
     saved, wait = time.perf_counter(), every
-    while run.epoch < run.training.epochs and not all(one.stopped for one in run.outcome):
+    while run.epoch < run.training.epochs and not all(member.stopped for member in run.outcome):
         for moment in run.finish_epoch(start):
             progress(moment)
             stop = stopping()
@@ -148,7 +148,7 @@ class _Run:
         self.validation = Validation(prepared, architecture, training, len(members), self.device)
         self.outcome = [TrainedMember(member.seed) for member in members]
         self.epoch, self.step = 0, 0
-        #: what went into the checkpoint that this went on from
+        #: seconds of training before the checkpoint that this run continues
         self.seconds = 0.0
         self._members = members
         self._about = {
@@ -180,7 +180,7 @@ class _Run:
     def _identity(self) -> dict[str, Any]:
         """Return the identity of the training for its checkpoint: settings, and a checksum of each member's start."""
         starts = [
-            [[_checksum(one) for one in arrays or ()] for arrays in _arrays_of(member)] for member in self._members
+            [[_checksum(array) for array in arrays or ()] for arrays in _arrays_of(member)] for member in self._members
         ]
         found: dict[str, Any] = json.loads(json.dumps({**self._about, "starts": starts}))
         return found
@@ -189,7 +189,7 @@ class _Run:
         """Yield moments until the epoch is over; the last one has the records."""
         if not self.lanes[0].rooms:
             self._begin_epoch()
-        began, first, said = time.perf_counter(), self.step, time.perf_counter()
+        began, first, reported = time.perf_counter(), self.step, time.perf_counter()
         running = [lane for lane in self.lanes if not self._done(lane)]
         while self.step < len(self.batches):
             number = self.epoch * len(self.batches) + self.step
@@ -197,8 +197,8 @@ class _Run:
                 lane.trainer.step(lane.rows[:, self.step], lane.rooms[self.step], number, self.epoch)
             self.step += 1
             now = time.perf_counter()
-            if now - said >= 1 and self.step < len(self.batches):
-                said = now
+            if now - reported >= 1 and self.step < len(self.batches):
+                reported = now
                 yield self._moment(start, self._sentences(first) / (now - began))
         records = self._records()
         speed = self._sentences(first) / (time.perf_counter() - began)
@@ -300,7 +300,7 @@ class _Run:
             "epoch": self.epoch,
             "step": self.step,
             "seconds": seconds,
-            "members": [asdict(one) for one in self.outcome],
+            "members": [asdict(member) for member in self.outcome],
         }
         checkpoints.save(folder, tensors, facts)
 
@@ -313,7 +313,7 @@ class _Run:
         if facts.get("identity") != self._identity:
             raise checkpoints.Unusable(f"{folder} has a checkpoint of other members or settings")
         self.epoch, self.step, self.seconds = facts["epoch"], facts["step"], facts["seconds"]
-        self.outcome = [TrainedMember(**one) for one in facts["members"]]
+        self.outcome = [TrainedMember(**member) for member in facts["members"]]
         for lane in self.lanes:
             for i, place in enumerate(lane.places):
                 lane.trainer.sums[:, i] = tensors[f"{place} sums"].to(self.device)
@@ -364,9 +364,9 @@ def _embeddings(stack: Stack, copy: bool = True) -> dict[str, Tensor]:
 
 def _better(member: TrainedMember, record: dict[str, float]) -> bool:
     """Return whether the newest record is the member's best so far; one whose loss is NaN never is."""
-    sound = [one for one in member.history if np.isfinite(one["valid loss"])]
+    sound = [epoch for epoch in member.history if np.isfinite(epoch["valid loss"])]
     if not sound or sound[-1] is not record:
         return False
     if "accuracy" in record:
-        return all(record["accuracy"] > one["accuracy"] for one in sound[:-1])
-    return all(record["valid loss"] < one["valid loss"] for one in sound[:-1])
+        return all(record["accuracy"] > earlier["accuracy"] for earlier in sound[:-1])
+    return all(record["valid loss"] < earlier["valid loss"] for earlier in sound[:-1])
