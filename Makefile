@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 
-.PHONY: demo test test-all check bench results docs format clean
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: help demo test test-all check bench results docs format clean
 
 demo: $(READY)  ## inspect vectors, make a matrix, train a small translator from several starts, and report on it
 	$(BIN)/python -m embinit demo --out build/demo
@@ -37,7 +40,7 @@ docs: $(READY)  ## the documentation as a site, with README, RESULTS.md and its 
 	$(BIN)/python tools/reference_pages.py build/pages/reference
 	$(BIN)/zensical build --strict
 
-format: $(READY)
+format: $(READY)  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -53,5 +56,5 @@ $(PEERS): $(READY)
 	$(BIN)/python -m pip install -q -c constraints.txt --group peers
 	touch $@
 
-clean:
+clean:  ## remove the environments, caches and builds
 	rm -rf $(VENV) .venv-* .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

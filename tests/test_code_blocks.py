@@ -48,6 +48,7 @@ _OTHERS = (
     "export",
     "ray",
     "chmod",
+    "cut",
     "python3",
     "python",
     "uv",

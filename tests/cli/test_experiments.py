@@ -138,6 +138,49 @@ def test_a_library_that_is_not_installed_is_said_before_anything_is_trained(
     assert not contents(folder / "runs")
 
 
+def test_runs_on_changed_text_are_found_with_a_note(folder: Path) -> None:
+    file = folder / "made.toml"
+    assert command("run", file, *places(folder)).returncode == 0
+    note = "4 finished runs found by settings alone"
+    for words in (["status", file], ["run", file, "--dry-run"]):
+        assert note not in command(*words, *places(folder)).stdout
+    train = folder / "data" / "copying" / "train.source.txt"
+    train.write_text(train.read_text().replace("w1", "w2"))
+    for words in (["status", file], ["run", file, "--dry-run"]):
+        assert note in command(*words, *places(folder)).stdout
+    assert "4 runs finished, 0 finished before" in command("run", file, *places(folder)).stdout
+
+
+def test_a_damaged_run_is_named_after_the_table(folder: Path) -> None:
+    file = folder / "made.toml"
+    assert command("run", file, *places(folder)).returncode == 0
+    scores = min((folder / "runs").glob("*/scores.json"))
+    scores.write_text(scores.read_text()[:20])
+    again = command("run", file, *places(folder))
+    assert again.returncode == 1
+    assert f"{scores.parent.name}" in again.stderr
+    assert "not counted: " in again.stderr
+
+
+def test_runs_whose_vectors_have_moved_are_counted(folder: Path) -> None:
+    file = folder / "made.toml"
+    assert command("run", file, file, *places(folder)).returncode == 0
+    (folder / "vectors" / "small.txt").rename(folder / "vectors" / "moved.txt")
+    status = command("status", file, *places(folder)).stdout
+    assert "needs small.txt" in status
+    assert "4 of 4 runs done" in status
+
+
+def test_clean_cannot_ask_for_json(folder: Path) -> None:
+    file = folder / "made.toml"
+    assert command("run", file, *places(folder)).returncode == 0
+    written(folder, BLOCK.replace('"xavier", ', ""))
+    refused = command("clean", file, "--json", *places(folder))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "add --yes" in refused.stderr
+    assert json.loads(command("clean", file, "--json", "--yes", *places(folder)).stdout)["stale"]
+
+
 def test_clean_asks_first(folder: Path) -> None:
     file = folder / "made.toml"
     assert command("run", file, *places(folder)).returncode == 0

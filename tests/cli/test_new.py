@@ -141,6 +141,31 @@ def test_validation_rows_beside_the_file_are_taken(folder: Path) -> None:
     assert embinit("run", "my.toml", "--epochs", "1", "--dry-run")["estimate"]["prepared"]
 
 
+@pytest.mark.parametrize("split", ["valid", "val", "test"])
+def test_text_files_of_other_splits_are_taken_by_the_languages_of_the_given_files(split: str, folder: Path) -> None:
+    for language in ("de", "en"):
+        lines = (folder / f"train.{language}").read_text().splitlines(keepends=True)
+        (folder / f"{split}.{language}").write_text("".join(lines[:30]))
+    made = embinit("new", "my.toml", *TEXTS, "--vectors", "english.txt")
+    assert made["rows"]["test" if split == "test" else "valid"] == 30
+    assert embinit("run", "my.toml", "--dry-run")["runs"] == 9
+
+
+def test_vectors_that_no_side_takes_are_named(folder: Path) -> None:
+    lines = (folder / "english.txt").read_text().splitlines(keepends=True)
+    (folder / "fewer.txt").write_text("".join(lines[:28]))
+    words = (*CASES["labels"], "--vectors", "fewer.txt")
+    assert (
+        "fewer.txt is not used: the other vectors have more of the tokens" in embinit("new", "my.toml", *words)["notes"]
+    )
+
+
+def test_a_language_without_rules_is_named(folder: Path) -> None:
+    done = CliRunner().invoke(app, ["new", "my.toml", *CASES["labels"][:4], "--pair", "qq"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert "spaCy has no rules for qq" in done.output
+
+
 def test_without_vectors_glove_is_trained_on_the_text(folder: Path) -> None:
     made = embinit("new", "my.toml", *TEXTS)
     draft = read_draft(folder / "my.toml")
@@ -165,12 +190,20 @@ WRONG = {
     ("my.toml", *CASES["labels"], "--pair", "de-en"): "one language, as in en",
     ("my.toml", "--text", "reviews.tsv"): "--labelled reviews.tsv",
     ("there.toml", *TEXTS): "--force",
+    ("my.toml", *TEXTS, "--pair", "en-de"): "train.de is the source and train.en the target, but the pair is en-de",
+    ("my.toml", "--labelled", "one.tsv"): "all training rows have the label 'low'",
+    ("my.toml", "--labelled", "headless.tsv"): "Add a first line with these names",
+    ("my.toml", "--labelled", "reviews.tsv", "--vectors", "few.txt", "--tokenizer", "whitespace"): "At least 50 %",
 }
 
 
 @pytest.mark.parametrize("words", WRONG)
 def test_what_cannot_be_is_said_and_nothing_is_written(words: tuple[str, ...], folder: Path) -> None:
     (folder / "there.toml").write_text("mine")
+    reviews = (folder / "reviews.tsv").read_text()
+    (folder / "one.tsv").write_text(reviews.replace("\thigh", "\tlow"))
+    (folder / "headless.tsv").write_text(reviews.partition("\n")[2])
+    (folder / "few.txt").write_text("".join((folder / "english.txt").read_text().splitlines(keepends=True)[:5]))
     before = sorted(path.name for path in folder.iterdir())
     assert WRONG[words] in embinit("new", *words, code=1)
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -151,7 +151,7 @@ def test_two_sentences(tmp_path: Path) -> None:
     [
         (
             "wrong\tcolumns\na\tb\n",
-            "the columns are wrong, columns; a classification needs label and text, a translation source and target",
+            "the first line names the columns wrong, columns, but a classification needs label and text, and a",
         ),
         ("source\ttext\na\tb\n", "no column target or tgt or trg; it has source, text"),
         ("txet\tlabel\na\tb\n", "question or question1; it has txet, label"),

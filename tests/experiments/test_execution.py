@@ -547,5 +547,7 @@ def test_a_file_that_is_no_list_of_jobs_is_one_plain_sentence(content: bytes, tm
 
 
 def test_an_unknown_device_is_one_sentence(jobs: Path, tmp_path: Path) -> None:
+    with pytest.raises(EmbinitError, match="no device 'gpu': a GPU is called cuda"):
+        execute(jobs, tmp_path, device="gpu")
     with pytest.raises(EmbinitError, match="no device 'tpu9'"):
         execute(jobs, tmp_path, device="tpu9")

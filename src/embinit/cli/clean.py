@@ -8,6 +8,7 @@ import typer
 
 from embinit.cli import inputs as planning
 from embinit.cli import options as shared
+from embinit.errors import EmbinitError
 
 NEEDS_ARGUMENTS = True
 
@@ -27,7 +28,7 @@ def command(
 ) -> None:
     """Remove stale runs, records of failures, and checkpoints that no process uses.
 
-    Stale runs are finished runs that one of the files once planned and no longer plans. Runs of other experiments in the
+    A run is stale if a file planned it before and has since changed. Runs of other experiments in the
     same folder stay, unless `--others` is given. Everything is listed before it is removed.
 
     embinit clean my.toml --runs runs
@@ -39,6 +40,8 @@ def command(
 
     plans = planning.looked_up_plans(files, planning.places_of(runs, work, data, vectors))
     unneeded = removable(plans, runs, others)
+    if json and not yes and any(unneeded.values()):
+        raise EmbinitError("--json cannot ask before it removes files; add --yes")
     names = experiments_of_runs(runs)
     count = sum(len(paths) for paths in unneeded.values())
     screen = console()
@@ -49,7 +52,7 @@ def command(
                 screen.print(f"{kind}: {path}{owner}", markup=False, soft_wrap=True)
         if not count:
             screen.print("nothing to remove")
-    if count and not yes and not typer.confirm(f"Remove {plural(count, 'entry', 'entries')}?", err=json):
+    if count and not yes and not typer.confirm(f"Remove {plural(count, 'entry', 'entries')}?"):
         raise typer.Exit(1)
     for paths in unneeded.values():
         for path in paths:

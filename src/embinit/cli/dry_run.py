@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def print_dry_run(resolved: Resolved, runs: Path, device: str, members: int | None, json: bool) -> None:
     """Print the planned runs, the number of finished ones, and the estimated cost of the others."""
     from embinit.cli.console import console, print_json
-    from embinit.cli.listing import lines_table, not_run
+    from embinit.cli.listing import found_by_settings, lines_table, not_run
     from embinit.experiments.execution.cost import likely_device
     from embinit.experiments.plan import specs_of
     from embinit.experiments.status import estimate_resolved, lines_of, state_of
@@ -39,7 +39,7 @@ def print_dry_run(resolved: Resolved, runs: Path, device: str, members: int | No
             f"{'' if cost.prepared else ' (estimate, not prepared)'}",
             markup=False,
         )
-    for note in data_notes(resolved):
+    for note in (*found_by_settings(lines), *data_notes(resolved)):
         screen.print(note, markup=False, soft_wrap=True)
 
 

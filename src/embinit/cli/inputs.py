@@ -130,7 +130,7 @@ def drafts_of(files: list[Path], blocks: list[str] | None = None) -> list[Draft]
     from embinit.experiments.definition.reader import read_draft
 
     check_there(files)
-    drafts = [read_draft(file) for file in files]
+    drafts = [read_draft(file) for file in dict.fromkeys(files)]
     if not blocks:
         return drafts
     names = [block.name for draft in drafts for block in draft.blocks]
@@ -171,7 +171,7 @@ def looked_up(drafts: list[Draft], where: Places) -> Resolved:
 
 def looked_up_plans(files: list[Path], where: Places) -> dict[Path, Experiment]:
     """Return the experiment of each file with the specs that are known so far."""
-    return dict(zip(files, looked_up(drafts_of(files), where).experiments, strict=True))
+    return dict(zip(dict.fromkeys(files), looked_up(drafts_of(files), where).experiments, strict=True))
 
 
 def experiment_of(draft: Draft, where: Places) -> Experiment:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from embinit.cli.console import table
-from embinit.format import number
+from embinit.format import number, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,6 +37,17 @@ def not_run(lines: Sequence[StatusLine]) -> list[str]:
     """Return a line for each block that cannot be run here, with the reason."""
     missing = {(line.experiment, line.block): line.missing for line in lines if line.missing}
     return [f"not run: {experiment}: {block}: {why}" for (experiment, block), why in missing.items()]
+
+
+def found_by_settings(lines: Sequence[StatusLine]) -> list[str]:
+    """Return a note if finished runs were found although their data is not prepared."""
+    count = sum(len(line.done) for line in lines if line.keys is None and not line.missing)
+    if not count:
+        return []
+    return [
+        f"note: {plural(count, 'finished run')} found by settings alone, because the data is not prepared here, or has "
+        "changed since; `embinit run` compares it, and trains runs on changed data again"
+    ]
 
 
 def done_text(line: StatusLine) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from embinit.cli import options as shared
 from embinit.errors import EmbinitError
-from embinit.format import percent, plural
+from embinit.format import listed, percent, plural
 
 if TYPE_CHECKING:
     from embinit.experiments.starter_file import Starter
@@ -178,6 +178,10 @@ def _facts(first: Starter) -> list[tuple[str, str]]:
 def _tokenizer_hint(first: Starter) -> str:
     if first.tokenizer == "whitespace":
         return " (spaCy's rules split punctuation off: pip install 'embinit[spacy]')"
-    if "spacy:xx" in first.tokenizers:
+    if "spacy:xx" not in first.tokenizers:
+        return ""
+    if first.pair is None:
         return " (rules for any language; --pair names yours)"
-    return ""
+    languages = zip(first.pair.split("-"), first.tokenizers, strict=False)
+    unknown = [language for language, name in languages if name == "spacy:xx" and language != "xx"]
+    return f" (spaCy has no rules for {listed(unknown)}; spacy:xx fits any language)" if unknown else ""

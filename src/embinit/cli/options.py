@@ -88,7 +88,12 @@ Dim = Annotated[
 ]
 Project = Annotated[
     str | None,
-    typer.Option("--project", metavar="HOW", rich_help_panel=_MATCHING, help="With --dim: pca, orthogonal or pad."),
+    typer.Option(
+        "--project",
+        metavar="HOW",
+        rich_help_panel=_MATCHING,
+        help="How to change the dimension of the rows, if the model has another one: pca, orthogonal or pad.",
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -106,8 +111,8 @@ Task = Annotated[
         "--task",
         metavar="KIND",
         help="The task of the model: translation (the default), classification, language_model or "
-        "masked_language_model. The advice depends on it if the positions are sinusoidal. On language models, no run has "
-        "tested it yet.",
+        "masked_language_model. It changes the advice for models with sinusoidal positions. The advice for language models "
+        "has not been tested yet.",
         show_default=False,
     ),
 ]
@@ -118,7 +123,7 @@ RecipeOrAdvised = Annotated[
     typer.Option(
         "--recipe",
         metavar="RECIPE",
-        help="advised: what `embinit inspect` with the same --model and --task advises. Or " + _RECIPE_FORMS,
+        help="advised: the recipe that `embinit inspect` advises for the same model and task. Or " + _RECIPE_FORMS,
     ),
 ]
 Fill = Annotated[

@@ -46,7 +46,7 @@ def command(
             "--task",
             metavar="KIND",
             help="With files: language_model or masked_language_model, for running text. With a known text: "
-            "masked_language_model adds <mask>.",
+            "masked_language_model adds `<mask>`.",
         ),
     ] = None,
     tokenizer: Annotated[
@@ -94,8 +94,8 @@ def command(
         typer.Option(
             "--boundary",
             metavar="line|blank",
-            help="With running text: line (the default) ends every line with <eos>; blank ends every document with it, and "
-            "blank lines separate documents.",
+            help="With running text: line (the default) ends every line with `<eos>`; blank ends every document with it, "
+            "and blank lines separate documents.",
             show_default=False,
         ),
     ] = None,

@@ -102,8 +102,8 @@ def command(
     """Run experiments. Finished runs are not trained again, and stopped ones continue.
 
     Equal runs of several files are trained once. Ctrl-C finishes the step, writes a checkpoint and prints the command that
-    continues; a second Ctrl-C stops at once. A block whose data or vectors are missing is left out with a message. If its
-    files exist and cannot be read, the other blocks run and the exit code is 1.
+    continues; a second Ctrl-C stops at once. A block whose data or vectors are missing is left out with a message. If the
+    files of a block exist and cannot be read, the other blocks run and the exit code is 1.
 
     embinit run my.toml
     """
@@ -163,13 +163,16 @@ def command(
         else:
             summary = executed(jobs, runs, device, members, workers, curves, keep_weights)
     summary.already += len(specs) - len(executable)
+    damaged = False
     if not json:
-        _results(resolved, runs)
+        damaged = _results(resolved, runs)
         _print_next(files, epochs, tensorboard, runs)
         if keep_weights:
             _print_weights(resolved, runs)
     report(summary, runs, json, continuing)
     _end_with_damaged(resolved)
+    if damaged:
+        raise typer.Exit(1)
 
 
 @contextmanager
@@ -321,13 +324,18 @@ def _print_measured(written: list[Path]) -> None:
         screen.print(f"measured: {path}", markup=False, soft_wrap=True)
 
 
-def _results(resolved: Resolved, runs: Path) -> None:
-    """Print the mean score of each start of each block."""
+def _results(resolved: Resolved, runs: Path) -> bool:
+    """Print the mean score of each start of each block, and name damaged runs; return whether there are any."""
     from embinit.cli.console import console
     from embinit.cli.listing import results_table
     from embinit.experiments.runs.store import results_of
 
-    screen = console()
+    damaged: dict[str, None] = {}
     for experiment in resolved.experiments:
         if experiment.kind == "training":
-            screen.print(results_table(experiment, results_of(experiment, runs)))
+            results = results_of(experiment, runs)
+            console().print(results_table(experiment, results))
+            damaged |= dict.fromkeys(results.damaged)
+    for why in damaged:
+        console(err=True).print(f"not counted: {why}", markup=False, soft_wrap=True)
+    return bool(damaged)

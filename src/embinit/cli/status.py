@@ -21,14 +21,13 @@ def command(
 ) -> None:
     """Show which runs of experiments are finished, which are in training and where, and which failed and why.
 
-    Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings.
-    Stale runs are finished runs that one of the files once planned and no longer plans, and runs of a quick look
-    (`embinit run --epochs`).
+    Nothing is prepared or trained. If the data of a run is not prepared, the run is found by its other settings. A run is
+    stale if a file planned it before and has since changed, or if it is from a quick look (`embinit run --epochs`).
 
     embinit status my.toml
     """
     from embinit.cli.console import console, print_json
-    from embinit.cli.listing import lines_table, not_run
+    from embinit.cli.listing import found_by_settings, lines_table, not_run
     from embinit.experiments.runs.registry import unplanned
     from embinit.experiments.status import lines_of, state_of
     from embinit.format import plural
@@ -39,6 +38,8 @@ def command(
     blocks = [block for experiment in plans.values() for block in experiment.blocks if not block.missing]
     planned = {run.spec.key for block in blocks for run in block.runs}
     done = {key for line in lines for key in line.done}
+    # Runs of a block that cannot be run here may have been finished before its files were moved.
+    counted = len(planned) + len({key for line in lines if line.missing for key in line.done})
     old, other = unplanned(plans, runs)
     others = _others(other, runs)
     if json:
@@ -59,7 +60,9 @@ def command(
     screen.print(lines_table(lines))
     for text in not_run(lines):
         screen.print(text, markup=False, soft_wrap=True)
-    screen.print(f"{len(done):,} of {plural(len(planned), 'run')} done", markup=False)
+    for text in found_by_settings(lines):
+        screen.print(text, markup=False, soft_wrap=True)
+    screen.print(f"{len(done):,} of {plural(counted, 'run')} done", markup=False)
     for owner in dict.fromkeys(owner for owner, _ in state.running.values()):
         progress = [far for other, far in state.running.values() if other == owner]
         screen.print(f"running: {plural(len(progress), 'run')} by {owner}, {progress[0]}", markup=False)

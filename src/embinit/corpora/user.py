@@ -124,9 +124,9 @@ def _split(rows: Iterator[Row], reading: Reading, labels: tuple[str, ...]) -> tu
     labelled = any(name in fields for name in _LABEL)
     if not any(name in fields for name in (*_LABEL, *SOURCE, *TARGET)):
         raise EmbinitError(
-            f"{where}: the columns are {', '.join(map(str, fields))}; a classification needs {_LABEL[0]} and {_FIRST[0]}, a "
-            f"translation {SOURCE[0]} and {TARGET[0]}. Rename the columns; these names are read too: "
-            f"{', '.join((*_LABEL[1:], *_FIRST[1:], *_SECOND, *SOURCE[1:], *TARGET[1:]))}"
+            f"{where}: the first line names the columns {', '.join(map(str, fields))}, but a classification needs "
+            f"{_LABEL[0]} and {_FIRST[0]}, and a translation {SOURCE[0]} and {TARGET[0]}. Add a first line with these "
+            f"names, or rename the columns; {listed([*_LABEL[1:], _FIRST[1], SOURCE[1], *TARGET[1:]])} are read too"
         )
     columns = _text_columns(fields) if labelled else [SOURCE, TARGET]
     for names in columns:

@@ -70,6 +70,8 @@ def find_user_files(paths: Sequence[Path], pair: str | None = None) -> UserFiles
         if not path.exists():
             raise Unavailable(f"no such file or folder: {path}")
     if len(paths) == 2:
+        if pair is not None:
+            _check_order(paths, pair)
         return UserFiles({"all": tuple(paths)}, pair or _pair_of(paths))
     (path,) = paths
     if path.is_file():
@@ -104,6 +106,16 @@ def language_of(path: Path) -> str | None:
 def _pair_of(paths: Sequence[Path]) -> str | None:
     languages = [language_of(path) for path in paths]
     return "-".join(language for language in languages if language) if all(languages) else None
+
+
+def _check_order(paths: Sequence[Path], pair: str) -> None:
+    """Raise EmbinitError if the names of two text files give the languages of a pair in the other order."""
+    named = _pair_of(paths)
+    if named is not None and named != pair and named.split("-")[::-1] == pair.split("-"):
+        raise EmbinitError(
+            f"{paths[0].name} is the source and {paths[1].name} the target, but the pair is {pair}; "
+            f"write {named}, or name the files in the other order"
+        )
 
 
 def is_table(path: Path) -> bool:

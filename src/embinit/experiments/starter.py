@@ -24,6 +24,7 @@ from embinit.recipes.recipe import recipe as recipe_of
 from embinit.sources.catalogue import is_name
 from embinit.text.tokenizers import tokenizer as tokenizer_of
 from embinit.text.vocabulary import from_text
+from embinit.training.fit import one_label
 from embinit.types import TEXT_TASKS
 
 if TYPE_CHECKING:
@@ -92,10 +93,12 @@ def starter(
     if text:
         corpus = read_text(data[0])
     else:
-        paths = _with_splits(data, pair)
-        corpus = read_files(paths, pair)
+        paths, known_pair = _with_splits(data, pair)
+        corpus = read_files(paths, known_pair)
         if "valid" not in corpus.splits:
             raise EmbinitError(f"{data[0]}: {corpus.notes[-1]}; give more rows, or a file of validation rows beside it")
+        if len(corpus.labels) == 1:
+            raise EmbinitError(f"{data[0]}: {one_label(corpus.labels[0])}")
     specs = _tokenizers(corpus, tokenizer, pair)
     vocabularies = _vocabularies(corpus, specs)
     unused: list[tuple[str, str, float]] = []
@@ -113,14 +116,15 @@ def starter(
     )
 
 
-def _with_splits(data: Sequence[Path], pair: str | None) -> list[Path]:
-    """Return the files, or their folder if it has validation or test rows beside them: train.de and valid.de."""
-    folder = data[0].parent
+def _with_splits(data: Sequence[Path], pair: str | None) -> tuple[list[Path], str | None]:
+    """Return the files with their languages, or their folder if it has validation or test rows: train.de and valid.de."""
+    folder, pair = data[0].parent, find_user_files(data, pair).pair
     try:
-        in_folder = find_user_files([folder], pair or find_user_files(list(data)).pair)
+        in_folder = find_user_files([folder], pair)
     except EmbinitError:
-        return list(data)
-    return [folder] if len(in_folder.splits) > 1 and in_folder.splits.get("train") == tuple(data) else list(data)
+        return list(data), pair
+    has_splits = len(in_folder.splits) > 1 and in_folder.splits.get("train") == tuple(data)
+    return [folder] if has_splits else list(data), pair
 
 
 def _existing(path: str) -> str:
@@ -202,10 +206,15 @@ def _chosen(
         part = f"{path} has only {percent(share)} of the running tokens of the {side} side"
         message = f"{part}; missing: {lacking.first()}{reasons}"
         if share < _FEWEST:
-            raise EmbinitError(message)
+            raise EmbinitError(
+                f"{message}. At least {percent(_FEWEST)} are needed: give other vectors or another --tokenizer, or leave "
+                "out --vectors to train GloVe on your text"
+            )
         notes.append(message)
         chosen = [entry for entry in best if entry[0] == side]
     unused += [(path, side, share) for side, path, share, _ in best if side not in [entry[0] for entry in chosen]]
+    named = {entry[1] for entry in chosen} | {path for path, _, _ in unused}
+    notes += [f"{path} is not used: the other vectors have more of the tokens" for path in vectors if path not in named]
     dims = {path: aligned.dim for _, path, _, aligned in chosen}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{path} has {dim}" for path, dim in dims.items())

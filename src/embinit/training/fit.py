@@ -20,19 +20,26 @@ def check_fit(prepared: Prepared, architecture: Architecture, training: Training
     labels = len(prepared.manifest["labels"])
     if prepared.task == "classification" and labels != architecture.classes:
         raise EmbinitError(f"{prepared.path} has {labels} labels, the model {architecture.classes} classes")
-    check_validation(prepared)
+    check_trainable(prepared)
     if architecture.is_language_model:
         _check_text(prepared, architecture.task, training)
     check_length(prepared, architecture.length)
 
 
-def check_validation(prepared: Prepared) -> None:
-    """Raise EmbinitError if a task has no validation rows."""
+def check_trainable(prepared: Prepared) -> None:
+    """Raise EmbinitError if a task has no validation rows, or a classification has a single label."""
     if "valid" not in prepared.splits:
         raise EmbinitError(
             f"{prepared.path.name} has no validation rows, which training needs to choose an epoch; give a file of them "
             "beside the training rows, or more training rows to take them from"
         )
+    if prepared.task == "classification" and len(prepared.manifest["labels"]) == 1:
+        raise EmbinitError(f"{prepared.path.name}: {one_label(prepared.manifest['labels'][0])}")
+
+
+def one_label(label: str) -> str:
+    """Return the message about training rows with a single label."""
+    return f"all training rows have the label {label!r}; a classification needs two labels or more"
 
 
 def _check_text(prepared: Prepared, task: str, training: Training) -> None:

@@ -34,6 +34,13 @@ _EXPECTED = {
     "model_type": "a table",
     "dataclass_type": "a table",
 }
+#: Names of settings in other libraries -> their names here.
+OTHER_NAMES = {
+    "lr": "rate", "learning_rate": "rate", "batch_size": "batch", "num_epochs": "epochs", "label_smoothing": "smoothing",
+    "warmup_steps": "warmup", "max_grad_norm": "clip", "hidden_size": "dim", "d_model": "dim", "n_embd": "dim",
+    "num_heads": "heads", "n_head": "heads", "num_attention_heads": "heads", "num_layers": "layers", "n_layer": "layers",
+    "num_hidden_layers": "layers", "d_ff": "feedforward", "intermediate_size": "feedforward", "max_length": "length",
+}  # fmt: skip
 #: pydantic's type of a default that depends on a wrong value, which is no further mistake.
 _FOLLOWS = "default_factory_not_called"
 #: An example of each table in TOML, by its last keys.
@@ -113,7 +120,7 @@ def _place_and_message(mistake: Any, declared: Any, content: Mapping[str, Any]) 
     kind, location, value = mistake["type"], mistake["loc"], mistake["input"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         *table, key = location
-        return _place(table, content), f"unknown key {key!r}{closest(str(key), _keys(_declared_at(declared, table)))}"
+        return _place(table, content), f"unknown key {key!r}{_remedy(str(key), table, declared)}"
     if kind == "missing" and isinstance(location[-1], str):
         return _place(location[:-1], content), f"needs {location[-1]}"
     if kind == "missing":  # a list is too short
@@ -132,9 +139,23 @@ def _place_and_message(mistake: Any, declared: Any, content: Mapping[str, Any]) 
         return place, f"{value!r}, but {BASELINE_FORMS} is expected"
     if kind == "too_long":
         return place, f"{value!r}, but a list of {len(get_args(_declared_at(declared, location)))} is expected"
+    if kind == "too_short" and value == []:
+        return place, "an empty list; give at least one value"
+    if location == ("block",) and isinstance(value, dict):
+        return place, "[block] is one table; write [[block]], because a file may have several blocks"
     expected = "a table" if kind == "too_short" and isinstance(value, dict) else _EXPECTED.get(kind, "another value")
     form = _form(location) if "table" in expected or location == ("block",) else ""
     return place, f"{_written(value)}, but {expected} is expected{form}"
+
+
+def _remedy(key: str, table: Sequence[str | int], declared: Any) -> str:
+    """Return the end of a message about an unknown key: the name that is meant here, its place, or the closest names."""
+    names = _keys(_declared_at(declared, table))
+    if OTHER_NAMES.get(key) in names:
+        return f"; did you mean {OTHER_NAMES[key]!r}?"
+    if table and key in _keys(declared):
+        return "; it belongs at the top of the file, before the first table"
+    return closest(key, names)
 
 
 def _written(value: Any) -> str:

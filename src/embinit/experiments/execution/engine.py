@@ -118,6 +118,6 @@ def device_of(name: str) -> str:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = "a GPU is called cuda" if name == "gpu" else str(error).partition("\n")[0]
         raise EmbinitError(f"this machine has no device {name!r}: {reason}") from None
     return name

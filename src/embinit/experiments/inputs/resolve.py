@@ -18,7 +18,7 @@ from embinit.experiments.inputs.tasks import Progress, Ready, ready
 from embinit.experiments.inputs.vectors import AlignedFile, aligned_rows
 from embinit.experiments.spec import side_of_tokens
 from embinit.prepared.folder import Prepared
-from embinit.training.fit import check_length, check_validation
+from embinit.training.fit import check_length, check_trainable
 
 
 @dataclass
@@ -74,7 +74,7 @@ class _Resolver:
         if not missing:
             try:
                 if self._draft.kind == "training":
-                    self._check_validation(block)
+                    self._check_trainable(block)
                 runs = [planned for run in block.runs if (planned := self._planned(run, block.name)) is not None]
             except Unavailable as error:
                 missing = f"cannot be prepared here: {error}"
@@ -85,11 +85,11 @@ class _Resolver:
             runs = [unresolved(self._draft, run) for run in block.runs]
         return described(self._draft, block, tuple(runs), missing, lack.searched if lack else "")
 
-    def _check_validation(self, block: DraftBlock) -> None:
-        """Raise EmbinitError if a prepared task of the block has no validation rows, before GloVe is trained for it."""
+    def _check_trainable(self, block: DraftBlock) -> None:
+        """Raise EmbinitError if a prepared task of the block cannot be trained on, before GloVe is trained for it."""
         for name in dict.fromkeys(run.task for run in block.runs):
             if (task := self._task(name)).data:
-                check_validation(task.prepared)
+                check_trainable(task.prepared)
 
     def _planned(self, run: DraftRun, block: str) -> Planned | None:
         task = self._task(run.task)
