@@ -39,7 +39,7 @@ class Progress(Watch):
     def __init__(self) -> None:
         self._screen = console(err=True)
         self._live: Any = None
-        self._runs = self._done = 0
+        self._runs = self._done = self._failed = 0
         self._training: dict[str, _Training] = {}
 
     def __enter__(self) -> Progress:
@@ -63,7 +63,8 @@ class Progress(Watch):
         self._training[group.name] = _Training(group, printed=time.monotonic())
         if self._live is None:
             together = " side by side" if len(group.jobs) > 1 else " begins"
-            self.message(f"{named(group)}: {plural(len(group.jobs), 'run')}{together}")
+            waiting = f"; {plural(self._waiting, 'run')} to follow" if self._waiting else ""
+            self.message(f"{named(group)}: {plural(len(group.jobs), 'run')}{together}{waiting}")
 
     def moment(self, group: Group, moment: Any) -> None:
         """Show the progress of a group."""
@@ -84,18 +85,26 @@ class Progress(Watch):
     def failed(self, group: Group, reason: str) -> None:
         """Show that a group failed."""
         self._training.pop(group.name, None)
+        self._failed += len(group.jobs)
         self.message(f"{named(group)}: failed: {reason}")
 
     def message(self, text: str) -> None:
         """Show any other message."""
         self._screen.print(text, markup=False, soft_wrap=True)
 
+    @property
+    def _waiting(self) -> int:
+        """Return the number of runs whose training has not begun."""
+        begun = sum(len(known.group.jobs) for known in self._training.values())
+        return max(0, self._runs - self._done - self._failed - begun)
+
     def _table(self) -> RenderableType:
         """Return the groups in training, with a line for each start: the mean over its seeds."""
         from rich.console import Group as Lines
         from rich.text import Text
 
-        lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done")]
+        waiting = f", {self._waiting} to follow" if self._waiting else ""
+        lines: list[RenderableType] = [Text(f"{self._done} of {self._runs} runs done{waiting}")]
         for known in list(self._training.values()):
             progress = _progress_text(known.group, known.moment) if known.moment is not None else "beginning"
             lines.append(Text(f"{named(known.group)}: {plural(len(known.group.jobs), 'run')}, {progress}"))
