@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable, closest
-from embinit.hub import download, embedding_of, is_config, is_embedding, is_id, is_model
+from embinit.hub import download, embedding_of, is_config, is_embedding, is_id, is_linear, is_model, uncompiled
 from embinit.sources.checkpoint import NoWeights, weights_of
 from embinit.sources.repositories import Folder, Hub
 from embinit.text.token_files import read_json_object
@@ -24,6 +24,10 @@ _EXPECTED = "(or a folder with a config.json, a hub id, or a model of transforme
 _ROTARY_KEYS = ("rope_parameters", "rope_theta", "rope_scaling")
 #: Endings of the names of tensors that hold learned positions.
 _POSITION_ENDINGS = ("position_embeddings.weight", "wpe.weight", "embed_positions.weight")
+
+
+class UnknownModelType(EmbinitError):
+    """The config of a model has a type that no known model stands for."""
 
 
 @cache
@@ -40,21 +44,22 @@ def host(spec: Any = "tutorial") -> Host:
     """Return the host of a model: a known name, a folder with a config.json, a hub id, or an object of transformers.
 
     A config tells everything but the size of learned positions; a model or a folder with weights tells that too. A bare
-    `torch.nn.Embedding` tells only its dimension, so the rest is that of `tutorial`, the default.
+    layer (`torch.nn.Embedding`, `torch.nn.Linear`) tells only its dimension, so the rest is that of `tutorial`, the default.
 
     >>> host("gpt2").positions
     'learned'
     """
     if isinstance(spec, Host):
         return spec
+    spec = uncompiled(spec)
     if is_model(spec):
         return _host_of_model(spec)
     if is_config(spec):
         return _described(spec.to_dict(), _name_of(spec))
-    if is_embedding(spec):
+    if is_embedding(spec) or is_linear(spec):
         return replace(host(), dim=int(spec.weight.shape[1]))
     if not isinstance(spec, str | Path):
-        raise EmbinitError(f"a model is a known name, not {type(spec).__name__} {_EXPECTED}")
+        raise EmbinitError(f"a model is a known name {_EXPECTED}, not {type(spec).__name__}")
     spec = str(spec)
     if spec in host_names():
         return Host(name=spec, **_known_hosts()[spec])
@@ -103,11 +108,15 @@ def _known_type(config: dict[str, Any], source: str) -> str:
     known: str | None = next((name for name, types in types_of.items() if model_type in types), None)
     if known is None and any(config.get(key) for key in _ROTARY_KEYS):
         return "llama"
-    if known is None:
-        types = [model_type for types in types_of.values() for model_type in types]
+    if known is None and isinstance(config.get("encoder"), dict) and isinstance(config.get("decoder"), dict):
         raise EmbinitError(
-            f"{source}: unknown model type {model_type!r}{closest(model_type, types)}; "
-            f"or name the known model that it is most like ({', '.join(host_names())})"
+            f"{source}: a model of the type {model_type!r} holds two models; give one of them: model.encoder or "
+            "model.decoder"
+        )
+    if known is None:
+        raise UnknownModelType(
+            f"{source}: unknown model type {model_type!r}; name the known model that it is most like "
+            f"({', '.join(host_names())}) with host=, or in the command line with --model or `embinit apply --like`"
         )
     return known
 

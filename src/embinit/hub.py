@@ -122,11 +122,21 @@ def is_embedding(value: Any) -> bool:
     return is_instance(value, "torch", "Embedding")
 
 
+def is_linear(value: Any) -> bool:
+    """Return whether a value is torch's linear layer, for example an output layer."""
+    return is_instance(value, "torch", "Linear")
+
+
 def is_tokenizer(value: Any) -> bool:
     """Return whether a value is a tokenizer of transformers or of tokenizers."""
     return is_instance(value, "transformers", "PreTrainedTokenizerBase") or is_instance(
         value, "tokenizers", "Tokenizer"
     )
+
+
+def uncompiled(model: Any) -> Any:
+    """Return the model that torch.compile wrapped; any other value comes back unchanged."""
+    return model._orig_mod if is_instance(model, "torch", "OptimizedModule") else model
 
 
 def embedding_of(model: Any) -> Any:

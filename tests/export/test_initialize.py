@@ -121,7 +121,11 @@ def test_a_layer_of_ones_own_takes_tokens(capsys: pytest.CaptureFixture[str]) ->
     assert torch.equal(layer.weight[5], old[5])  # the padding row
     assert layer.weight[ids].numpy().tobytes() == vectors().vectors[[i - 3 for i in ids]].tobytes()
     assert not layer.weight.requires_grad  # frozen before, frozen now
-    assert (report.output, report.kept["special"]) == ("none", ("[PAD]", "[UNK]", "[CLS]", TOKENS[5]))
+    assert report.output == "outside"
+    assert report.kept["special"] == ("[PAD]", "[UNK]", "[CLS]")
+    assert report.kept["padding row"] == (TOKENS[5],)
+    assert f"kept, padding row 1: {TOKENS[5]}" in " ".join(str(report).split())
+    assert report.as_dict()["specials_kept"] == 4
     assert capsys.readouterr() == ("", "")
 
 
@@ -134,22 +138,52 @@ def test_the_output_layer_gets_the_rows_on_request() -> None:
     assert torch.equal(model.lm_head.weight[others], head[others])
     assert model.lm_head.weight is not model.get_input_embeddings().weight
     assert initialize(model_of("gpt2"), tokenizer(), vectors(), output_rows=True).output == "tied"
-    for wrong in (model_of("classifier"), torch.nn.Embedding(len(TOKENS), DIM)):
+    for wrong in (model_of("classifier"), torch.nn.Embedding(len(TOKENS), DIM), torch.nn.Linear(DIM, len(TOKENS))):
         with pytest.raises(EmbinitError, match="has no output layer"):
             initialize(wrong, tokenizer(), vectors(), output_rows=True)
 
 
-def test_a_decoders_own_embedding_is_kept_and_named() -> None:
+def two_vocabularies(tied: bool) -> Any:
+    torch.manual_seed(0)
     name, options = SIZES["marian"]
-    config = transformers.MarianConfig(vocab_size=ROWS, share_encoder_decoder_embeddings=False, **options)
-    model = getattr(transformers, name)(config)
-    kept = model.get_decoder().get_input_embeddings().weight.detach().clone()
+    config = transformers.MarianConfig(
+        vocab_size=ROWS, share_encoder_decoder_embeddings=False, tie_word_embeddings=tied, **options
+    )
+    return getattr(transformers, name)(config)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_decoders_own_embedding_is_kept_and_named(tied: bool) -> None:
+    model = two_vocabularies(tied)
+    decoder, head = model.get_decoder().get_input_embeddings(), model.get_output_embeddings()
+    kept = decoder.weight.detach().clone(), head.weight.detach().clone()
+    with pytest.raises(EmbinitError, match=r"belongs to the decoder.*initialize\(model\.get_decoder\(\)") as error:
+        initialize(model, tokenizer(), vectors(), output_rows=True)
+    assert ("model.get_output_embeddings()" in str(error.value)) == (not tied)
     report = initialize(model, tokenizer(), vectors())
     assert any("model.get_decoder()" in warning for warning in report.warnings)
-    assert torch.equal(model.get_decoder().get_input_embeddings().weight, kept)
+    assert report.output == ("tied to the decoder" if tied else "kept")
+    assert ("tied to the decoder's embedding" in str(report)) == tied
+    assert torch.equal(decoder.weight, kept[0])
+    assert torch.equal(head.weight, kept[1])
     report = initialize(model.get_decoder(), tokenizer(), vectors())
     assert not any("model.get_decoder()" in warning for warning in report.warnings)
-    assert not torch.equal(model.get_decoder().get_input_embeddings().weight, kept)
+    assert not torch.equal(decoder.weight, kept[0])
+    assert torch.equal(head.weight, kept[1]) != tied
+    assert report.output == "outside"
+    assert "if it is tied to this embedding" in " ".join(str(report).split())
+
+
+def test_the_output_layer_of_a_decoder_gets_rows_of_its_own() -> None:
+    model = two_vocabularies(tied=False)
+    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    embedding = initialize(decoder, tokenizer(), vectors())
+    report = initialize(head, tokenizer(), vectors(), host=decoder)
+    assert report.recipe == embedding.recipe
+    assert report.ids.tolist() == embedding.ids.tolist()
+    assert torch.equal(head.weight[report.ids], decoder.get_input_embeddings().weight[report.ids])
+    assert not torch.equal(model.get_input_embeddings().weight[report.ids], head.weight[report.ids])
+    assert (report.output, report.host_assumed) == ("this layer", False)
 
 
 def test_project_fill_seed_and_task_are_those_of_make() -> None:
@@ -178,6 +212,34 @@ def test_a_classifier_with_sinusoids_gets_the_rate_of_the_verdict() -> None:
     assert initialize(torch.nn.Embedding(len(TOKENS), DIM), TOKENS, vectors()).rate == 1
 
 
+@pytest.mark.parametrize(
+    ("recipe", "rate"),
+    [("pretrained", 0.1), ("pretrained_xavier", 0.1), ("pretrained_shuffled", 1), ("xavier", 1), ("torch", 1)],
+)
+def test_the_rate_of_a_named_recipe_is_that_of_its_verdict(recipe: str, rate: float) -> None:
+    layer = torch.nn.Embedding(len(TOKENS), DIM)
+    report = initialize(layer, TOKENS, vectors(std=9), recipe=recipe, task="classification")
+    text = " ".join(str(report).split())
+    assert report.rate == report.as_dict()["rate"] == rate
+    assert report.verdict is not None
+    assert ("train the found rows at 0.1 times" in text) == (rate != 1)
+    assert ("that of the other weights; the verdict's is for rows of" in text) == (rate != report.verdict.rate)
+    assert "verdict on the new rows" in text
+    assert "verdict on the source" not in text
+    assert f"the advised recipe is '{recipe}'" not in text
+
+
+def test_the_advised_rate_is_that_of_found_rows_and_not_of_filled_ones() -> None:
+    report = initialize(torch.nn.Embedding(ROWS, DIM), TOKENS, vectors(), task="classification", fill="target")
+    assert report.found_ids.tolist() == [TOKENS.index(word) for word in FOUND]
+    assert report.ids.tolist() == [TOKENS.index(word) for word in WORDS]
+    assert report.as_dict()["found"] == len(FOUND)
+    assert "row_rates(optimizer, layer, 0.1, ids=report.found_ids)" in str(report)
+    assert "verdict on the source" in str(report)
+    drawn = initialize(torch.nn.Embedding(ROWS, DIM), TOKENS, vectors(), recipe="xavier")
+    assert (len(drawn.found_ids), len(drawn.ids)) == (0, len(WORDS))
+
+
 def test_random_rows_go_to_all_ordinary_tokens() -> None:
     model = model_of("bert")
     report = initialize(model, tokenizer(), vectors(), recipe="xavier")
@@ -192,6 +254,32 @@ def test_half_precision_holds_the_rounded_rows() -> None:
     new = model.get_input_embeddings().weight[report_rows]
     assert new.dtype == torch.bfloat16
     assert torch.equal(new, exact.get_input_embeddings().weight[report_rows].to(torch.bfloat16))
+
+
+def test_numbers_that_the_models_format_does_not_hold_are_an_error() -> None:
+    model = model_of("llama").half()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    large = vectors(std=1e5)
+    with pytest.raises(EmbinitError, match=r"numbers up to \d+,\d+.*number format float16 holds numbers up to 65,504"):
+        initialize(model, tokenizer(), large, recipe="pretrained", output_rows=True)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    model.model.float()  # the output layer alone stays in half precision
+    with pytest.raises(EmbinitError, match="float16"):
+        initialize(model, tokenizer(), large, recipe="pretrained", output_rows=True)
+    assert torch.equal(model.get_input_embeddings().weight.half(), before["model.embed_tokens.weight"])
+    assert initialize(model.float(), tokenizer(), large, recipe="pretrained").replaced == len(FOUND)
+
+
+def test_rows_that_embinit_wrote_are_not_called_trained() -> None:
+    model, raw = model_of("bert"), vectors(std=0.1)  # their mean is not zero
+    assert not initialize(model, tokenizer(), raw, recipe="pretrained").was_trained
+    again = initialize(model, tokenizer(), raw, recipe="pretrained")
+    assert not again.was_trained
+    assert not any("look trained" in warning for warning in again.warnings)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    model(input_ids=torch.arange(8)[None], labels=torch.arange(8)[None]).loss.backward()
+    optimizer.step()
+    assert initialize(model, tokenizer(), raw, recipe="pretrained").was_trained
 
 
 def test_rows_that_a_model_learned_are_told() -> None:
@@ -220,10 +308,32 @@ def test_sizes_that_are_off_are_warnings() -> None:
     report = initialize(model_of("bert"), larger, vectors([*FOUND, "two"]))
     assert any("the tokenizer has 86 tokens, but the model has 84 rows" in warning for warning in report.warnings)
     assert report.ids.max() < ROWS
-    smaller = initialize(model_of("bert"), tokenizer(TOKENS[:70]), vectors())
-    assert any("84 rows, but there are 70 tokens" in warning for warning in smaller.warnings)
-    assert len(smaller.kept["no token"]) == 14
+    smaller = initialize(model_of("bert"), tokenizer(TOKENS[:40]), vectors())
+    assert any(
+        "has 40 tokens, but the model has 84 rows, so the last 44 rows keep" in warning for warning in smaller.warnings
+    )
+    assert len(smaller.kept["no token"]) == 44
     assert not any("rows" in warning for warning in initialize(model_of("bert"), tokenizer(), vectors()).warnings)
+
+
+@pytest.mark.parametrize(
+    ("rows", "tokens", "warned"),
+    [(9, 5, False), (9, 4, True), (32_128, 32_100, False), (51_200, 50_295, False), (32_100, 30_522, True)],
+)
+def test_rows_without_a_token_are_a_warning_if_rounding_up_does_not_explain_them(
+    rows: int, tokens: int, warned: bool
+) -> None:
+    words = [f"w{row}" for row in range(tokens)]
+    report = initialize(torch.nn.Embedding(rows, 2), words, vectors(words, dim=2), recipe="pretrained")
+    assert any("check that the tokenizer" in warning for warning in report.warnings) == warned
+
+
+def test_a_layer_with_too_few_rows_is_told_what_a_layer_can_do() -> None:
+    layer = torch.nn.Embedding(len(TOKENS) - 1, DIM)
+    (warning,) = [each for each in initialize(layer, TOKENS, vectors()).warnings if "tokenizer has" in each]
+    assert warning.endswith(f"so the last token has no row; make a layer of {len(TOKENS)} rows first")
+    (warning,) = initialize(model_of("bert"), tokenizer([*TOKENS, "one", "two"]), vectors()).warnings
+    assert warning.endswith("so the last token has no row; call model.resize_token_embeddings(85) first")
 
 
 def test_kept_rows_of_another_size_are_a_warning_that_names_the_fill() -> None:
@@ -298,7 +408,7 @@ def test_a_model_that_cannot_be_filled_is_one_sentence() -> None:
         meta = torch.nn.Embedding(4, 2)
     quantized = torch.nn.Embedding(4, 2, _weight=torch.zeros(4, 2, dtype=torch.int8), _freeze=True)
     for model, message in (
-        (torch.nn.Linear(2, 2), r"not Linear; give its embedding layer, for example model\.embedding"),
+        (torch.nn.Bilinear(2, 2, 2), r"not Bilinear; give its embedding layer, for example model\.embedding"),
         (np.zeros((3, 2)), "not ndarray"),
         (meta, "device meta"),
         (quantized, "is quantized"),
@@ -311,14 +421,62 @@ def test_a_model_of_an_unknown_type_is_judged_like_the_one_that_is_named() -> No
     torch.manual_seed(0)
     config = transformers.MambaConfig(vocab_size=ROWS, hidden_size=DIM, num_hidden_layers=1, state_size=4)
     model = transformers.MambaForCausalLM(config)
-    with pytest.raises(EmbinitError, match="unknown model type 'mamba'"):
+    with pytest.raises(
+        EmbinitError, match=r"'mamba'; name .*\(tutorial, marian,.*host=.*recipe='pretrained_xavier'"
+    ) as error:
         initialize(model, tokenizer(), vectors())
+    assert "mbart" not in str(error.value)
     report = initialize(model, tokenizer(), vectors(), host="llama")
     assert report.verdict is not None
     plain = initialize(model, tokenizer(), vectors(), recipe="pretrained")
     assert plain.verdict is None
     assert isinstance(plain, Initialization)
     assert plain.replaced == 60
+    assert initialize(model, tokenizer(), vectors(), recipe="pretrained_xavier").replaced == 60
+
+
+def test_a_model_of_two_models_is_told_to_give_one() -> None:
+    config = transformers.BertConfig(vocab_size=ROWS, **SIZES["bert"][1])
+    pair = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(config, config)
+    model = transformers.EncoderDecoderModel(pair)
+    with pytest.raises(EmbinitError, match=r"holds two models; give one of them: model\.encoder or model\.decoder"):
+        initialize(model, tokenizer(), vectors())
+    assert initialize(model.encoder, tokenizer(), vectors()).advised
+    assert initialize(model.decoder, tokenizer(), vectors()).output == "tied"
+
+
+def test_the_report_on_a_bare_layer_names_the_model_that_it_assumes() -> None:
+    layer = torch.nn.Embedding(len(TOKENS), DIM)
+    report = initialize(layer, TOKENS, vectors())
+    assert report.host_assumed
+    assert "tutorial is assumed for a bare layer; name yours with host=" in str(report)
+    for named in (
+        initialize(layer, TOKENS, vectors(), host="bert"),
+        initialize(model_of("bert"), tokenizer(), vectors()),
+    ):
+        assert not named.host_assumed
+        assert "assumed for a bare layer" not in str(named)
+
+
+def test_a_compiled_model_is_the_model_inside_it() -> None:
+    model, plain = model_of("bert"), model_of("bert")
+    report = initialize(torch.compile(model), tokenizer(), vectors())
+    assert report.model == "BertForMaskedLM"
+    initialize(plain, tokenizer(), vectors(), host=torch.compile(plain))
+    assert weight(model).tobytes() == weight(plain).tobytes()
+
+
+def test_aligned_vectors_go_in_if_they_have_the_tokens_of_the_model() -> None:
+    model, plain = model_of("bert"), model_of("bert")
+    aligned = embinit.align(vectors(dim=10), tokenizer(), dim=DIM, project="orthogonal")
+    report = initialize(model, tokenizer(), aligned)
+    expected = initialize(plain, tokenizer(), vectors(dim=10), project="orthogonal")
+    assert weight(model).tobytes() == weight(plain).tobytes()
+    assert report.ids.tolist() == expected.ids.tolist()
+    with pytest.raises(EmbinitError, match=r"82 tokens \(.*, which are not the 83 tokens of the model"):
+        initialize(model, tokenizer(), embinit.align(vectors(), TOKENS[1:]))
+    with pytest.raises(EmbinitError, match=r"10 dimensions, but the model has 16; align them with .*dim=16"):
+        initialize(model, tokenizer(), embinit.align(vectors(dim=10), tokenizer()))
 
 
 def test_a_layer_that_does_not_take_the_rows_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -388,7 +389,28 @@ def test_only_the_rows_that_are_changed_are_copied() -> None:
 def test_the_handle_says_how_many_rows_have_which_rate() -> None:
     module = layer()
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    assert repr(row_rates(optimizer, module, RATES)) == ("RowRates(9 rows: 2 frozen, 2 at 0.1, 1 at 0.5, 3 at 1, ...)")
+    handle = row_rates(optimizer, module, RATES)
+    assert repr(handle) == ("RowRates(9 rows: 2 frozen, 2 at 0.1, 1 at 0.5, 3 at 1, ...)")
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)", handle._repr_html_())
+    assert cells == ["rows", "9", "frozen", "2", "at 0.1", "2", "at 0.5", "1", "at 1", "3", "at other rates", "1"]
+
+
+def test_the_handles_of_two_calls_say_the_product_and_a_removed_one_says_so() -> None:
+    module, other = layer(), layer()
+    optimizer = torch.optim.SGD([*module.parameters(), *other.parameters()], lr=0.1)
+    first = row_rates(optimizer, module, 0.5)
+    elsewhere = row_rates(optimizer, other, 0.3)
+    second = row_rates(optimizer, module, 0.1, ids=[3])
+    rerun = torch.optim.SGD(module.parameters(), lr=0.1)
+    alone = row_rates(rerun, module, 0.1)  # another optimizer takes steps of its own
+    for handle in (first, second):
+        assert repr(handle) == "RowRates(9 rows: 1 at 0.05, 8 at 0.5; the product of 2 calls)"
+    assert "2; their rates are multiplied" in second._repr_html_()
+    assert (repr(elsewhere), repr(alone)) == ("RowRates(9 rows: 9 at 0.3)", "RowRates(9 rows: 9 at 0.1)")
+    first.remove()
+    assert repr(first) == "RowRates(9 rows: removed)"
+    assert "(removed)" in first._repr_html_()
+    assert repr(second) == "RowRates(9 rows: 1 at 0.1, 8 at 1)"
 
 
 class OneMember:
@@ -473,6 +495,9 @@ WRONG: dict[str, tuple[Callable[[Any, Any], object], str]] = {
     "a negative rate": (lambda m, o: row_rates(o, m, -0.1), "rates has -0.1, but a number of 0 or more is expected"),
     "no number": (lambda m, o: row_rates(o, m, [*RATES[:-1], np.nan]), "rates has nan, but a number of 0 or more"),
     "a word": (lambda m, o: row_rates(o, m, "slow"), "rates = 'slow', but a number or an array of numbers is expected"),
+    "a number as text": (lambda m, o: row_rates(o, m, "0.1"), "rates = '0.1', but a number or an array of numbers is"),
+    "numbers as texts": (lambda m, o: row_rates(o, m, ["0.1"] * ROWS), "but a number or an array of numbers is expected"),
+    "a trainer without an optimizer": (lambda m, o: row_rates(None, m, 0), "call trainer.create_optimizer() first"),
     "ragged rates": (lambda m, o: row_rates(o, m, [[1], [1, 2]]), "a list of numbers is expected, not [[1], [1, 2]]"),
     "an id too large": (lambda m, o: row_rates(o, m, 0, ids=[3, 9]), "ids has 9, but the layer has the rows 0 to 8"),
     "a negative id": (lambda m, o: row_rates(o, m, 0, ids=[-1]), "ids has -1, but the layer has the rows 0 to 8"),

@@ -96,15 +96,41 @@ def test_rows_that_do_not_arrive_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("form", ["list", "mask", "tensor", "set", "range"])
 def test_ids_name_the_rows_that_are_replaced(form: str) -> None:
-    layer = torch.nn.Embedding(7, 5, padding_idx=3)
+    layer = torch.nn.Embedding(7, 5, padding_idx=1)
     before = layer.weight.detach().clone()
     mask = np.zeros(7, dtype=bool)
     mask[2:5] = True
     ids = {"list": [2, 3, 4], "mask": mask, "tensor": torch.tensor([2, 3, 4]), "set": {4, 3, 2}, "range": range(2, 5)}
     set_embedding(layer, MATRIX[:3], ids=ids[form])
-    assert layer.weight[[2, 4]].detach().numpy().tobytes() == MATRIX[[0, 2]].tobytes()
-    others = [0, 1, 3, 5, 6]  # 3 is the padding row
+    assert layer.weight[2:5].detach().numpy().tobytes() == MATRIX[:3].tobytes()
+    others = [0, 1, 5, 6]
     assert torch.equal(layer.weight[others], before[others])
+
+
+@pytest.mark.parametrize("ids", [[0], np.eye(7, dtype=bool)[0]], ids=["number", "mask"])
+def test_an_id_of_the_padding_row_is_an_error(ids: object) -> None:
+    layer = torch.nn.Embedding(7, 5, padding_idx=0)
+    with pytest.raises(EmbinitError, match=r"ids names row 0, the padding row of the layer \(padding_idx\)"):
+        set_embedding(layer, MATRIX[:1], ids=ids)
+    assert not layer.weight[0].any()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_refused(wrong: float) -> None:
+    layer, matrix = torch.nn.Embedding(7, 5), MATRIX.copy()
+    before = layer.weight.detach().clone()
+    matrix[4, 2] = wrong
+    with pytest.raises(EmbinitError, match="row 4 of the matrix has NaN or infinite numbers; no row was set"):
+        set_embedding(layer, matrix)
+    assert torch.equal(layer.weight, before)
+
+
+def test_numbers_that_overflow_the_format_of_the_layer_are_refused() -> None:
+    layer = torch.nn.Embedding(7, 5, dtype=torch.float16)
+    before = layer.weight.detach().clone()
+    with pytest.raises(EmbinitError, match="numbers up to 100,000, but the layer's number format float16 holds"):
+        set_embedding(layer, np.full((7, 5), 1e5, dtype=np.float32))
+    assert torch.equal(layer.weight, before)
 
 
 def test_ids_may_be_in_any_order() -> None:

@@ -11,6 +11,7 @@ from embinit.display import histogram, sampled
 from embinit.export.report import Initialization, Reason, Stage
 from embinit.export.rows import TokenRows
 from embinit.format import number, plural
+from embinit.recipes.recipe import recipe as recipe_of
 from embinit.text.vocabulary import unused_name
 from embinit.types import Flags, Matrix, Vocabulary
 
@@ -24,24 +25,48 @@ _UNIFORM, _MARGIN = -1.2, 0.1
 _SEVERAL = 10
 
 
-def report_changes(made: TokenRows, old: Matrix, new: Matrix, owned: Flags) -> Initialization:
-    """Return what happened to the rows of an embedding; nothing is known about the output layer yet."""
+def report_changes(
+    made: TokenRows, old: Matrix, new: Matrix, owned: Flags, *, written: Flags, padding: int | None
+) -> Initialization:
+    """Return what happened to the rows of an embedding; nothing is known about the output layer yet.
+
+    Parameters
+    ----------
+    made
+        The new rows.
+    old, new
+        All rows before and now.
+    owned
+        A flag for each token: whether the model had a row of it.
+    written
+        A flag for each row: whether embinit wrote the row that was replaced. Such a row is not called trained.
+    padding
+        The padding row, if it is the row of an ordinary token.
+
+    Returns
+    -------
+    Initialization
+        The report, without the model and its output layer.
+    """
     vocabulary = made.aligned.vocabulary
     own = made.ids[owned[made.ids]]
+    learned = own[~written[own]]
     samples: dict[Stage, Matrix] = {"before": old[own], "source": made.aligned.rows, "now": new[made.ids]}
     sizes = {name: distribution(rows) for name, rows in samples.items() if rows.size}
-    kept = _kept(vocabulary, made, len(new))
-    trained = looks_trained(old[own])
+    kept = _kept(vocabulary, made, len(new), padding)
+    trained = looks_trained(old[learned])
     warnings = [*made.warnings, *_size_warnings(made, sizes), *_kept_warnings(made, sizes, old, kept, vocabulary)]
     if trained:
         warnings.append(
-            f"{plural(len(own), 'row')} of the model that {'looks' if len(own) == 1 else 'look'} trained, not drawn, "
-            f"{'was' if len(own) == 1 else 'were'} replaced; layers that were trained with them do not fit the new rows"
+            f"{plural(len(learned), 'row')} of the model that {'looks' if len(learned) == 1 else 'look'} trained, not "
+            f"drawn, {'was' if len(learned) == 1 else 'were'} replaced; layers that were trained with them do not fit the "
+            "new rows"
         )
     return Initialization(
         model="",
         source=made.aligned.origin.source,
         ids=made.ids,
+        found_ids=made.found_ids,
         rows=len(new),
         dim=new.shape[1],
         recipe=made.recipe,
@@ -60,10 +85,13 @@ def report_changes(made: TokenRows, old: Matrix, new: Matrix, owned: Flags) -> I
     )
 
 
-def _kept(vocabulary: Vocabulary, made: TokenRows, rows: int) -> dict[Reason, tuple[str, ...]]:
+def _kept(vocabulary: Vocabulary, made: TokenRows, rows: int, padding: int | None) -> dict[Reason, tuple[str, ...]]:
     """Return the tokens whose rows are kept, by reason."""
     replaced = set(made.ids.tolist())
     kept: dict[Reason, list[str]] = {"special": [], "not found": [], "no token": [""] * (rows - len(vocabulary))}
+    if padding is not None and padding not in replaced:
+        replaced.add(padding)
+        kept["padding row"] = [vocabulary.tokens[padding]]
     for row, token in enumerate(vocabulary.tokens):
         if row in replaced:
             continue
@@ -87,8 +115,9 @@ def _size_warnings(made: TokenRows, sizes: Mapping[Stage, Distribution]) -> list
     ratio = None if made.advised or "before" not in sizes else _far(sizes["now"], sizes["before"])
     if ratio is None:
         return []
-    advised = made.verdict is not None and made.verdict.recipe != str(made.recipe)
-    remedy = f"; the advised recipe is {made.verdict.recipe!r}" if made.verdict is not None and advised else ""
+    remedy = ""
+    if made.verdict is not None and str(recipe_of(made.verdict.recipe)) != str(made.recipe):
+        remedy = f"; the advised recipe is {made.verdict.recipe!r}"
     return [
         f"the new rows have {_times(ratio)} the σ of the rows that they replace ({number(sizes['now'].std)}, before "
         f"{number(sizes['before'].std)}){remedy}"

@@ -11,17 +11,19 @@ import numpy as np
 from embinit.alignment import Projection
 from embinit.errors import EmbinitError, require
 from embinit.export.changes import report_changes
-from embinit.export.layers import set_rows
-from embinit.export.report import Initialization, Output
-from embinit.export.resize import is_tied
+from embinit.export.layers import set_rows, written_rows
+from embinit.export.outputs import check_output_rows, decoder_warnings, output_layer, output_of
+from embinit.export.report import Initialization
 from embinit.export.rows import MadeMatrix, make_rows, read_source
-from embinit.hub import embedding_of, is_embedding
+from embinit.format import plural
+from embinit.hub import embedding_of, is_embedding, is_linear, uncompiled
 from embinit.recipes.recipe import ADVISED, Recipe
 from embinit.text.vocabulary import as_vocabulary
-from embinit.types import Flags, Matrix, Vocabulary
+from embinit.types import Aligned, Flags, Matrix, Vocabulary
 
-#: Rows without a token are a warning if they are more than this share. Many models round the number of rows up.
-_UNNAMED = 0.05
+#: Rows without a token are a warning if they are more than this share, and more than a model has that rounds the number
+#: of its rows up to a multiple of `_MULTIPLE`. In a small layer they are a warning if most rows have no token.
+_UNNAMED, _MULTIPLE, _MOST = 0.03, 128, 0.5
 
 
 def initialize(
@@ -45,12 +47,13 @@ def initialize(
     Parameters
     ----------
     model
-        A model of transformers, or a `torch.nn.Embedding`.
+        A model of transformers, or a layer: a `torch.nn.Embedding`, or an output layer (`torch.nn.Linear`).
     tokenizer
         The tokens of its rows: a tokenizer of transformers or tokenizers, a list of tokens, a token file, a tokenizer's
         folder, or a hub id.
     source
-        Anything that `load` takes. A matrix that `embinit make` wrote goes in bit for bit, unless a recipe is named.
+        Anything that `load` takes, or vectors that `align` has aligned with this tokenizer. A matrix that `embinit make`
+        wrote goes in bit for bit, unless a recipe is named.
     recipe
         The recipe: a name, steps, or a `Recipe`. By default it is the one that `diagnose` advises.
     task
@@ -59,14 +62,15 @@ def initialize(
     seed
         The seed of random steps and of a projection.
     output_rows
-        Whether an output layer with weights of its own gets the same rows. A tied output layer always has them.
+        Whether an output layer with weights of its own gets the same rows. A tied output layer always has them. If the
+        decoder has an embedding of its own, initialize `model.get_decoder()` and `model.get_output_embeddings()` instead.
     project
         The projection to the model's dimension: `orthogonal`, `pad`, or, to fewer dimensions, `pca`.
     fill
         The fill of tokens that the source lacks, for example `target`. By default they keep the model's rows.
     host
         The model that the advice is for, if its type is unknown: anything that `host` takes. A bare layer is judged like
-        `tutorial`, the default.
+        a layer of `tutorial`, the default, and the report says so.
 
     Returns
     -------
@@ -76,8 +80,8 @@ def initialize(
     Raises
     ------
     EmbinitError
-        If the model has no embedding of float numbers, no token is found, or the dimensions differ and `project` is not
-        given.
+        If the model has no embedding of float numbers, no token is found, the dimensions differ and `project` is not given,
+        or a number is too large for the model's number format.
 
     Examples
     --------
@@ -85,11 +89,11 @@ def initialize(
     >>> print(report)                                                                                    # doctest: +SKIP
     """
     require("torch", "train", "putting rows into a model")
-    given, warnings = read_source(source)
+    given, warnings = (source, ()) if isinstance(source, Aligned) else read_source(source)
     vocabulary = as_vocabulary(tokenizer)
     done = initialize_rows(
-        model, vocabulary, given, owned=np.ones(len(vocabulary), dtype=bool), host=host, recipe=recipe, fill=fill,
-        task=task, seed=seed, project=project, output_rows=output_rows,
+        uncompiled(model), vocabulary, given, owned=np.ones(len(vocabulary), dtype=bool), host=host, recipe=recipe,
+        fill=fill, task=task, seed=seed, project=project, output_rows=output_rows,
     )  # fmt: skip
     return replace(done, warnings=(*warnings, *done.warnings))
 
@@ -113,39 +117,48 @@ def initialize_rows(
     The other parameters are those of `initialize`.
     """
     layer = embedding_layer(model)
-    head = _output_layer(model)
     if output_rows:
-        _check_output(model, layer, head)
-    vocabulary, owned, warnings = _fitted(vocabulary, owned, layer)
-    warnings += _decoder_warnings(model, layer)
+        check_output_rows(model, layer)
+    vocabulary, owned, warnings = _fitted(vocabulary, owned, model, layer)
+    padding = _padding_row(vocabulary, layer)
+    if padding is not None:
+        vocabulary = replace(vocabulary, specials=vocabulary.specials | {vocabulary.tokens[padding]})
+    warnings += decoder_warnings(model, layer)
     rows = make_rows(
         source, vocabulary, owned=owned, model=model if host is None else host, dim=int(layer.weight.shape[1]),
         recipe=recipe, fill=fill, task=task, seed=seed, project=project,
     )  # fmt: skip
-    old, tied = numbers_of(layer.weight), head is not None and is_tied(model)
-    set_rows(layer.weight, rows.matrix[rows.ids], rows.ids)
-    if head is not None and tied != is_tied(model):
+    old, written, output = numbers_of(layer.weight), written_rows(layer.weight), output_of(model, layer)
+    with_output = output_rows and output == "kept"
+    weights = [layer.weight, *([output_layer(model).weight] if with_output else [])]
+    set_rows(rows.matrix[rows.ids], rows.ids, *weights)
+    if output_of(model, layer) != output:
         raise EmbinitError(f"{type(model).__name__}: the output layer lost its tie to the embedding")
-    if output_rows and not tied:
-        set_rows(head.weight, rows.matrix[rows.ids], rows.ids)
-    output: Output = "none" if head is None else "tied" if tied else "set" if output_rows else "kept"
     unused = 0
     if isinstance(source, MadeMatrix):
         unused = sum(token not in vocabulary.index for token in source.embeddings.tokens)
-    done = report_changes(rows, old, numbers_of(layer.weight), owned)
-    return replace(done, model=type(model).__name__, output=output, unused=unused, warnings=(*warnings, *done.warnings))
+    done = report_changes(rows, old, numbers_of(layer.weight), owned, written=written, padding=padding)
+    return replace(
+        done,
+        model=type(model).__name__,
+        output="set" if with_output else output,
+        host_assumed=host is None and layer is model,
+        unused=unused,
+        warnings=(*warnings, *done.warnings),
+    )
 
 
 def embedding_layer(model: Any) -> Any:
     """Return the embedding layer of a model, or the layer itself; one that cannot be filled is an error."""
-    if is_embedding(model):
+    if is_embedding(model) or is_linear(model):
         layer = model
     elif hasattr(model, "get_input_embeddings"):
         layer = embedding_of(model)
     else:
         raise EmbinitError(
-            f"initialize(model, tokenizer, source) takes a model of transformers or a torch.nn.Embedding, not "
-            f"{type(model).__name__}; give its embedding layer, for example model.embedding"
+            "initialize(model, tokenizer, source) takes a model of transformers or a layer (torch.nn.Embedding, or "
+            f"torch.nn.Linear for an output layer), not {type(model).__name__}; give its embedding layer, for example "
+            "model.embedding"
         )
     weight = layer.weight
     if weight.dim() != 2 or not weight.is_floating_point():
@@ -163,48 +176,27 @@ def numbers_of(weight: Any) -> Matrix:
     return np.array(weight.detach().cpu().float().numpy())
 
 
-def _output_layer(model: Any) -> Any:
-    """Return the output layer of a model, None if it has none."""
-    return None if is_embedding(model) else getattr(model, "get_output_embeddings", lambda: None)()
-
-
-def _check_output(model: Any, layer: Any, head: Any) -> None:
-    if head is None:
-        raise EmbinitError(f"output_rows: this {type(model).__name__} has no output layer; leave output_rows out")
-    if head.weight.shape != layer.weight.shape:
-        shapes = f"{tuple(head.weight.shape)}, but the embedding has {tuple(layer.weight.shape)}"
-        raise EmbinitError(f"output_rows: the output layer has the shape {shapes}; leave output_rows out")
-
-
-def _decoder_warnings(model: Any, layer: Any) -> list[str]:
-    """Return a warning if the decoder of a model has an embedding of its own, which keeps its rows."""
-    decoder = getattr(model, "get_decoder", lambda: None)()
-    own = getattr(decoder, "get_input_embeddings", lambda: None)()
-    if own is None or own.weight is layer.weight:
-        return []
-    return [
-        "the decoder has an embedding of its own, which keeps its rows; set them with "
-        "embinit.initialize(model.get_decoder(), tokenizer, source)"
-    ]
-
-
-def _fitted(vocabulary: Vocabulary, owned: Flags, layer: Any) -> tuple[Vocabulary, Flags, list[str]]:
-    """Return a vocabulary with at most one token for each row, its padding token special; and warnings on sizes."""
+def _fitted(vocabulary: Vocabulary, owned: Flags, model: Any, layer: Any) -> tuple[Vocabulary, Flags, list[str]]:
+    """Return a vocabulary with at most one token for each row; and warnings on sizes."""
     rows, tokens = len(layer.weight), len(vocabulary)
+    missing, unnamed = tokens - rows, rows - tokens
+    sizes = f"the tokenizer has {plural(tokens, 'token')}, but the model has {plural(rows, 'row')}"
     warnings = []
-    if tokens > rows:
-        warnings.append(
-            f"the tokenizer has {tokens:,} tokens, but the model has {rows:,} rows, so the last {tokens - rows:,} tokens "
-            f"have no row; call model.resize_token_embeddings({tokens}) first"
-        )
+    if missing > 0:
+        last = "the last token has" if missing == 1 else f"the last {missing:,} tokens have"
+        remedy = f"make a layer of {tokens} rows" if layer is model else f"call model.resize_token_embeddings({tokens})"
+        warnings.append(f"{sizes}, so {last} no row; {remedy} first")
         counts = None if vocabulary.counts is None else vocabulary.counts[:rows]
         vocabulary, owned = replace(vocabulary, tokens=vocabulary.tokens[:rows], counts=counts), owned[:rows]
-    elif rows - tokens > _UNNAMED * rows:
-        warnings.append(
-            f"the model has {rows:,} rows, but there are {tokens:,} tokens, so the last {rows - tokens:,} rows are kept; "
-            "check that the tokenizer belongs to this model"
-        )
-    padding = getattr(layer, "padding_idx", None)
-    if padding is not None and padding < len(vocabulary):
-        vocabulary = replace(vocabulary, specials=vocabulary.specials | {vocabulary.tokens[padding]})
+    elif unnamed > (_UNNAMED if unnamed >= _MULTIPLE else _MOST) * rows:
+        last = "the last row keeps its numbers" if unnamed == 1 else f"the last {unnamed:,} rows keep their numbers"
+        warnings.append(f"{sizes}, so {last}; check that the tokenizer belongs to this model")
     return vocabulary, owned, warnings
+
+
+def _padding_row(vocabulary: Vocabulary, layer: Any) -> int | None:
+    """Return the padding row of a layer if its token is not a special token; otherwise None."""
+    padding: int | None = getattr(layer, "padding_idx", None)
+    if padding is None or padding >= len(vocabulary) or vocabulary.tokens[padding] in vocabulary.specials:
+        return None
+    return padding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from embinit.errors import EmbinitError, require
 from embinit.export.row_rates import row_numbers
-from embinit.types import Matrix, check_matrix
+from embinit.types import Flags, Matrix, check_matrix, finite_rows
 
 if TYPE_CHECKING:
     import torch
@@ -25,14 +26,16 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, ids: Any = None,
     matrix
         One row for each token, or for each of `ids`: an array or a tensor.
     ids
-        The rows that are replaced, as row numbers or as a mask. All other rows are kept. By default all rows are replaced.
+        The rows that are replaced, as row numbers or as a mask, without the padding row. All other rows are kept. By default
+        all rows are replaced.
     freeze
         Whether the whole layer is excluded from training. To freeze single rows, see `row_rates`.
 
     Raises
     ------
     EmbinitError
-        If the layer is no embedding, the shapes differ, or an id is no row of the layer or is given twice.
+        If the layer is no embedding, the shapes differ, a number is NaN, infinite or too large for the layer's number
+        format, or an id is no row of the layer, is its padding row or is given twice.
 
     Examples
     --------
@@ -60,20 +63,66 @@ def set_embedding(layer: torch.nn.Embedding, matrix: Matrix, *, ids: Any = None,
         )
     if len(np.unique(chosen)) < len(chosen):
         raise EmbinitError("ids names a row twice; name every row once")
-    trained = np.ones(len(chosen), dtype=bool) if layer.padding_idx is None else chosen != layer.padding_idx
-    set_rows(weight, matrix[trained], chosen[trained])
+    padding = layer.padding_idx
+    if ids is not None and padding is not None and padding in chosen:
+        raise EmbinitError(
+            f"ids names row {padding}, the padding row of the layer (padding_idx), which is always kept; leave it out of "
+            "ids, or set it yourself"
+        )
+    finite = finite_rows(matrix)
+    if not finite.all():
+        raise EmbinitError(f"row {int(np.argmin(finite))} of the matrix has NaN or infinite numbers; no row was set")
+    trained = np.ones(len(chosen), dtype=bool) if padding is None else chosen != padding
+    set_rows(matrix[trained], chosen[trained], weight)
     weight.requires_grad_(not freeze)
 
 
-def set_rows(weight: Any, matrix: Matrix, ids: npt.NDArray[np.int64]) -> None:
-    """Copy rows into a weight at these ids, and check that it holds them and that no other row changed."""
+def set_rows(matrix: Matrix, ids: npt.NDArray[np.int64], *weights: Any) -> None:
+    """Copy rows into each weight at these ids, and check that it holds them and that no other row changed.
+
+    A number that does not fit the number format of a weight is an error, and then no weight changes.
+    """
     import torch
 
-    places = torch.from_numpy(ids).to(weight.device)
+    for weight, expected in [(weight, _with_rows(weight, matrix, ids)) for weight in weights]:
+        written = written_rows(weight)
+        with torch.no_grad():
+            weight.copy_(expected)
+        # Compared as bits, so that NaN in a row that is kept is no difference.
+        if not torch.equal(weight.detach().contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8)):
+            raise EmbinitError("the layer does not hold the rows that were put into it")
+        written[ids] = True
+        if not weight.is_inference():  # such tensors have no version
+            _written()[weight] = (weight._version, written)
+
+
+def written_rows(weight: Any) -> Flags:
+    """Return a flag for each row: whether `set_rows` wrote it and nothing has changed the weight since."""
+    version, flags = _written().get(weight, (None, None))
+    if version is None or version != weight._version or len(flags) != len(weight):
+        return np.zeros(len(weight), dtype=bool)
+    return np.array(flags)
+
+
+@cache
+def _written() -> Any:
+    """Return a dictionary from each weight that `set_rows` filled to its version after that, and to flags of its rows."""
+    from torch.utils.weak import WeakTensorKeyDictionary
+
+    return WeakTensorKeyDictionary()
+
+
+def _with_rows(weight: Any, matrix: Matrix, ids: npt.NDArray[np.int64]) -> Any:
+    """Return a copy of a weight that has these rows; a number that its format does not hold is an error."""
+    import torch
+
+    rows = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
+    if not rows.isfinite().all():
+        name, limit = str(weight.dtype).removeprefix("torch."), torch.finfo(weight.dtype).max
+        raise EmbinitError(
+            f"the new rows have numbers up to {np.abs(matrix).max():,.6g}, but the layer's number format {name} holds "
+            f"numbers up to {limit:,.6g}; use a recipe that scales the rows, or convert the model first: model.float()"
+        )
     expected = weight.detach().clone()
-    expected[places] = torch.from_numpy(np.ascontiguousarray(matrix)).to(weight.device, weight.dtype)
-    with torch.no_grad():
-        weight.copy_(expected)
-    # Compared as bits, so that NaN in a row that is kept is no difference.
-    if not torch.equal(weight.detach().contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8)):
-        raise EmbinitError("the layer does not hold the rows that were put into it")
+    expected[torch.from_numpy(ids).to(weight.device)] = rows
+    return expected

@@ -13,23 +13,23 @@ from embinit.diagnosis.distribution import Distribution
 from embinit.diagnosis.missing import MissingTokens
 from embinit.diagnosis.verdict import Verdict
 from embinit.display import HistogramChart, Panel, PanelTable
+from embinit.export.outputs import OUTPUTS, Output
 from embinit.format import number, percent, plural
 from embinit.recipes.recipe import Recipe
 from embinit.types import Kind
 
-#: Why a row of the model is kept: its token is special or the padding, the source lacks its token, or it has none.
-Reason = Literal["special", "not found", "no token"]
+#: Why a row of the model is kept: its token is special, it is the padding row of an ordinary token, the source lacks its
+#: token, or it has none.
+Reason = Literal["special", "padding row", "not found", "no token"]
 #: The rows that were replaced, as they were in the model, as they are in the source, and as they are in the model now.
 Stage = Literal["before", "source", "now"]
-Output = Literal["tied", "set", "kept", "none"]
 
-_OUTPUTS: Mapping[Output, str] = {
-    "tied": "tied to the embedding, so it has the new rows too",
-    "set": "has weights of its own, which got the same rows",
-    "kept": "has weights of its own, which are kept",
-    "none": "none",
+_REASONS: Mapping[Reason, str] = {
+    "special": "special",
+    "padding row": "padding row",
+    "not found": "not found",
+    "no token": "without a token",
 }
-_REASONS: Mapping[Reason, str] = {"special": "special", "not found": "not found", "no token": "without a token"}
 _STAGES: Mapping[Stage, str] = {"before": "before", "source": "in the source", "now": "now"}
 #: A summary shows this many tokens.
 _SHOWN = 6
@@ -44,6 +44,8 @@ class Initialization:
     source: str
     #: the rows that were replaced, in ascending order
     ids: npt.NDArray[np.int64]
+    #: those of them whose rows come from the source: `ids` without the filled and the random rows
+    found_ids: npt.NDArray[np.int64]
     rows: int
     dim: int
     recipe: Recipe
@@ -51,13 +53,15 @@ class Initialization:
     advised: bool
     #: whether the rows are those of a matrix that `embinit make` wrote, bit for bit
     from_make: bool
-    #: the verdict on the vectors; None if nothing is known about the model
+    #: the verdict: on the vectors of the source if the recipe is the advised one, otherwise on the new rows; None if nothing
+    #: is known about the model
     verdict: Verdict | None
     #: the shares of the model's tokens, and of its running tokens, that the source has
     coverage: tuple[float, float | None]
     matches: Mapping[Kind, int]
     missing_tokens: MissingTokens
-    #: the tokens whose rows are kept, by reason; rows without a token have an empty name
+    #: the tokens whose rows are kept, by reason; rows without a token have an empty name. `padding row` is there only if the
+    #: padding row belongs to an ordinary token
     kept: Mapping[Reason, tuple[str, ...]]
     output: Output
     #: the rows before, as the source has them, and now
@@ -74,6 +78,8 @@ class Initialization:
     tokenizer_saved: bool = False
     #: tensors that the model's folder lacks; transformers initialized them at random
     missing_tensors: int = 0
+    #: whether the verdict assumes the default model, because a bare layer does not tell its model
+    host_assumed: bool = False
 
     @property
     def replaced(self) -> int:
@@ -87,8 +93,11 @@ class Initialization:
 
     @property
     def rate(self) -> float:
-        """Return the advised factor on the rows' learning rate; 1 is the rate of the other weights."""
-        return self.verdict.rate if self.verdict is not None and self.advised else 1.0
+        """Return the advised factor on the learning rate of `found_ids`; 1 is the rate of the other weights.
+
+        Random and shuffled rows have no advice on their rate.
+        """
+        return self.verdict.rate if self.verdict is not None and self.recipe.keeps_meaning else 1.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain data, for JSON."""
@@ -97,7 +106,8 @@ class Initialization:
             "rows": self.rows,
             "dim": self.dim,
             "replaced": self.replaced,
-            "specials_kept": counts.get("special", 0),
+            "found": len(self.found_ids),
+            "specials_kept": counts.get("special", 0) + counts.get("padding row", 0),
             "others_kept": counts.get("not found", 0) + counts.get("no token", 0),
             "unused": self.unused,
             "tied": self.tied,
@@ -107,6 +117,8 @@ class Initialization:
             "from_make": self.from_make,
             "recipe": {"name": self.recipe.name, "steps": str(self.recipe), "fill": self.recipe.fill},
             "advised": self.advised,
+            "rate": self.rate,
+            "host_assumed": self.host_assumed,
             "verdict": None if self.verdict is None else self.verdict.as_dict(),
             "coverage": {"types": self.coverage[0], "tokens": self.coverage[1], "matches": dict(self.matches)},
             "missing_tokens": self.missing_tokens.as_dict(),
@@ -160,7 +172,7 @@ class Initialization:
         ]
         if self.unused:
             facts.append(("not used", f"{plural(self.unused, 'token')} of the matrix that the model lacks"))
-        facts.append(("output layer", _OUTPUTS[self.output]))
+        facts.append(("output layer", OUTPUTS[self.output]))
         if self.missing_tensors:
             lacks = (
                 f"the folder lacks {plural(self.missing_tensors, 'tensor')}, which transformers initialized at random"
@@ -169,12 +181,23 @@ class Initialization:
         return facts
 
     def _advice(self) -> list[tuple[str, str]]:
-        """Return the recipe, and the verdict on the vectors as the source has them."""
+        """Return the recipe, the verdict and its learning rate."""
         facts = [("recipe", self._recipe_text())]
-        if self.verdict is not None:
-            facts.append(("verdict on the source", self.verdict.headline))
+        if self.verdict is None:
+            return facts
+        if self.host_assumed and self.verdict.host is not None:
+            name = self.verdict.host.name
+            facts.append(
+                ("model", f"{name} is assumed for a bare layer; name yours with host=, for example host='bert'")
+            )
+        on_source = self.advised and not self.from_make
+        facts.append((f"verdict on the {'source' if on_source else 'new rows'}", self.verdict.headline))
         if self.rate != 1:
-            facts.append(("rate", f"train these rows at {self.rate:g} times the learning rate of the other weights"))
+            facts.append(
+                ("rate", f"train the found rows at {self.rate:g} times the learning rate of the other weights")
+            )
+        elif self.verdict.rate != 1:
+            facts.append(("rate", f"that of the other weights; the verdict's is for rows of {self.verdict.recipe!r}"))
         return facts
 
     def _recipe_text(self) -> str:
@@ -190,11 +213,11 @@ class Initialization:
         return PanelTable(("", "rows", "σ", "mean", "kurtosis", "row length"), tuple(rows))
 
     def _code(self) -> list[tuple[str, str]]:
-        """Return the line that gives the new rows their learning rate, if they should have one of their own."""
+        """Return the line that gives the found rows their learning rate, if they should have one of their own."""
         if self.rate == 1:
             return []
-        call = f"embinit.row_rates(optimizer, layer, {self.rate:g}, ids=report.ids)"
-        return [("Train these rows at the advised rate; `layer` is the embedding:", call)]
+        call = f"embinit.row_rates(optimizer, layer, {self.rate:g}, ids=report.found_ids)"
+        return [("Train the found rows at the advised rate; `layer` is the embedding:", call)]
 
 
 def _shown(reason: Reason, tokens: tuple[str, ...]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embinit.display import Panel
 from embinit.errors import EmbinitError, require
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Rows that are scaled at once: few enough to stay in a processor's cache.
 _CHUNK = 1024
+
+#: A summary shows this many different rates.
+_SHOWN = 4
 
 #: One rate for each row, float64.
 Rates = npt.NDArray[np.float64]
@@ -43,7 +48,8 @@ def row_rates(optimizer: torch.optim.Optimizer, layer: Any, rates: Any, *, ids: 
     -------
     RowRates
         Call its `remove()`, or use it in a `with` statement, to give all rows the optimizer's own step again. It also
-        ends with the optimizer; `state_dict` does not hold it. A second call for the same layer multiplies the rates.
+        ends with the optimizer; `state_dict` does not hold it. A second call for the same layer multiplies the rates, and
+        then each handle prints the products.
 
     Raises
     ------
@@ -62,8 +68,10 @@ def row_rates(optimizer: torch.optim.Optimizer, layer: Any, rates: Any, *, ids: 
     >>> import torch
     >>> embedding = torch.nn.Embedding(5, 2)
     >>> optimizer = torch.optim.AdamW(embedding.parameters(), lr=0.1)
-    >>> row_rates(optimizer, embedding, [0, 0, 0.1, 1, 1])
+    >>> handle = row_rates(optimizer, embedding, [0, 0, 0.1, 1, 1])
+    >>> handle
     RowRates(5 rows: 2 frozen, 1 at 0.1, 2 at 1)
+    >>> handle.remove()
 
     New tokens learn, old ones stay; the rows that a source had learn at a tenth of the rate:
 
@@ -91,9 +99,10 @@ class RowRates:
     def __init__(self, optimizer: torch.optim.Optimizer, weight: torch.nn.Parameter, rates: Rates) -> None:
         import torch
 
-        #: the rate of each row
+        #: the rate of each row, by this call alone
         self.rates = rates
         self._weight = weight
+        self._optimizer = weakref.ref(optimizer)
         frozen, scaled = np.flatnonzero(rates == 0), np.flatnonzero((rates != 0) & (rates != 1))
         self._frozen = len(frozen)
         #: rows whose rate is not 1, the frozen ones first
@@ -104,11 +113,13 @@ class RowRates:
             optimizer.register_step_pre_hook(lambda *_: self._keep()),
             optimizer.register_step_post_hook(lambda *_: self._scale()),
         ]
+        _ATTACHED.add(self)
 
     def remove(self) -> None:
         """Detach the rates: from now on every row gets the optimizer's own step."""
         for handle in self._handles:
             handle.remove()
+        _ATTACHED.discard(self)
 
     def __enter__(self) -> RowRates:
         return self
@@ -117,9 +128,43 @@ class RowRates:
         self.remove()
 
     def __repr__(self) -> str:
-        values, counts = np.unique(self.rates, return_counts=True)
-        parts = [f"{n:,} frozen" if rate == 0 else f"{n:,} at {rate:g}" for rate, n in zip(values, counts, strict=True)]
-        return f"RowRates({len(self.rates):,} rows: {', '.join(parts[:4])}{', ...' if len(parts) > 4 else ''})"
+        parts = [f"{count:,} {name}" for name, count in self._counts()]
+        calls = len(self._calls())
+        product = f"; the product of {calls} calls" if calls > 1 else ""
+        shown = f"{', '.join(parts[:_SHOWN])}{', ...' if len(parts) > _SHOWN else ''}{product}"
+        return f"RowRates({len(self.rates):,} rows: {shown if calls else 'removed'})"
+
+    def _repr_html_(self) -> str:
+        return self.panel().html()
+
+    def panel(self) -> Panel:
+        """Return the summary: the number of rows at each rate."""
+        calls = len(self._calls())
+        counts = self._counts()
+        facts = [("rows", f"{len(self.rates):,}"), *((name, f"{count:,}") for name, count in counts[:_SHOWN])]
+        if len(counts) > _SHOWN:
+            facts.append(("at other rates", f"{sum(count for _, count in counts[_SHOWN:]):,}"))
+        if calls > 1:
+            facts.append(("calls", f"{calls}; their rates are multiplied"))
+        return Panel(f"Rates of rows{'' if calls else ' (removed)'}", facts)
+
+    def _calls(self) -> list[RowRates]:
+        """Return the handles that act on the same rows in the same optimizer, this one among them; none if it is removed."""
+        if self not in _ATTACHED:
+            return []
+        optimizer = self._optimizer()
+        if optimizer is None:  # it is gone, and a handle without an optimizer stands alone
+            return [self]
+        return [other for other in _ATTACHED if other._weight is self._weight and other._optimizer() is optimizer]
+
+    def _counts(self) -> list[tuple[str, int]]:
+        """Return the number of rows at each rate: the product of all calls for these rows."""
+        calls = self._calls()
+        if not calls:
+            return []
+        products = np.prod([other.rates for other in calls], axis=0)
+        rates = zip(*np.unique(products, return_counts=True), strict=True)
+        return [("frozen" if rate == 0 else f"at {rate:g}", int(count)) for rate, count in rates]
 
     def _keep(self) -> None:
         """Copy the rows whose update will be changed."""
@@ -152,13 +197,20 @@ class RowRates:
             weight.index_copy_(0, ids, torch.lerp(before, after, factors).to(weight.dtype))
 
 
+#: The handles that were not removed. A handle is here as long as its optimizer or a variable holds it.
+_ATTACHED: weakref.WeakSet[RowRates] = weakref.WeakSet()
+
+
 def _innermost(optimizer: Any, torch: Any) -> Any:
     """Return the optimizer whose step moves the weights; accelerate and Lightning wrap it."""
     while isinstance(getattr(optimizer, "optimizer", None), torch.optim.Optimizer):
         optimizer = optimizer.optimizer
     if not isinstance(optimizer, torch.optim.Optimizer):
+        advice = ""
+        if optimizer is None:
+            advice = "; a Trainer has none before training: call trainer.create_optimizer() first"
         raise EmbinitError(
-            f"row_rates(optimizer, layer, rates) takes a torch optimizer, not {type(optimizer).__name__}"
+            f"row_rates(optimizer, layer, rates) takes a torch optimizer, not {type(optimizer).__name__}{advice}"
         )
     return optimizer
 
@@ -181,6 +233,8 @@ def _rates(rates: Any, ids: Any, rows: int) -> Rates:
             "rates is a mask; to slow the rows that it marks: row_rates(optimizer, layer, 0.1, ids=mask)"
         )
     try:
+        if values.dtype.kind in "US":  # numpy would read a text as a number
+            raise TypeError
         values = values.astype(np.float64)
     except (TypeError, ValueError):
         raise EmbinitError(f"rates = {rates!r}, but a number or an array of numbers is expected") from None

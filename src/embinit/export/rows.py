@@ -16,7 +16,8 @@ from embinit.diagnosis.verdict import Verdict
 from embinit.errors import EmbinitError
 from embinit.export.advice import choose_recipe
 from embinit.export.card import is_described, read_card
-from embinit.format import percent
+from embinit.format import percent, plural
+from embinit.hosts import UnknownModelType
 from embinit.hosts import host as find_host
 from embinit.recipes.recipe import ADVISED, Recipe
 from embinit.recipes.recipe import recipe as recipe_of
@@ -62,6 +63,11 @@ class TokenRows:
     ids: npt.NDArray[np.int64]
     warnings: tuple[str, ...]
 
+    @property
+    def found_ids(self) -> npt.NDArray[np.int64]:
+        """Return those of the ids whose rows come from the source; all others are random or filled."""
+        return self.ids[self.aligned.found[self.ids]] if self.recipe.uses_source else self.ids[:0]
+
 
 def read_source(source: Any) -> tuple[Any, tuple[str, ...]]:
     """Return a matrix that `embinit make` wrote as `MadeMatrix` and any other source as it is; and warnings."""
@@ -96,7 +102,7 @@ def make_rows(
     Parameters
     ----------
     source
-        A `MadeMatrix`, or anything that `load` takes.
+        A `MadeMatrix`, vectors that are aligned with the tokens, or anything that `load` takes.
     vocabulary
         The tokens of the model in row order.
     owned
@@ -139,7 +145,10 @@ def make_rows(
         matching = Matching(case=False, markers=False, compose=False, specials=own)
     else:
         matching = Matching(specials=own)
-    aligned = align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)
+    if isinstance(source, Aligned):
+        aligned = _checked(source, vocabulary, dim)
+    else:
+        aligned = align(source, vocabulary, matching=matching, dim=dim, project=project, seed=seed)
     host = _host_of(model, needed=recipe == ADVISED and not from_make)
     if host is not None and recipe == ADVISED and not from_make:
         _check_found(aligned)
@@ -171,10 +180,33 @@ def _host_of(model: Any, *, needed: bool) -> Host | None:
     """Return the host of a model; None if its type is unknown and no advice is needed."""
     try:
         return find_host(model)
+    except UnknownModelType as error:
+        if not needed:
+            return None
+        raise EmbinitError(
+            f"{error}. Or name a recipe, because only the advice needs a known model: recipe='pretrained_xavier' "
+            "(--recipe pretrained_xavier)"
+        ) from None
     except EmbinitError:
         if needed:
             raise
         return None
+
+
+def _checked(aligned: Aligned, vocabulary: Vocabulary, dim: int) -> Aligned:
+    """Return aligned vectors if they have the tokens and the dimension of the model."""
+    if aligned.vocabulary.tokens != vocabulary.tokens:
+        raise EmbinitError(
+            f"the vectors are aligned with {plural(len(aligned), 'token')} ({aligned.vocabulary.origin}), which are not "
+            f"the {plural(len(vocabulary), 'token')} of the model ({vocabulary.origin}); give the source of the vectors, or "
+            "align it with these tokens: embinit.align(source, tokenizer)"
+        )
+    if aligned.dim != dim:
+        raise EmbinitError(
+            f"the aligned vectors have {aligned.dim} dimensions, but the model has {dim}; align them with "
+            f"embinit.align(source, tokenizer, dim={dim}, project='orthogonal')"
+        )
+    return replace(aligned, vocabulary=vocabulary)
 
 
 def _check_dimension(embeddings: Embeddings, dim: int) -> None:
