@@ -142,6 +142,12 @@ def test_repeated_tokens_are_an_error() -> None:
         align(source(["a"]), ["a", "b", "a"])
 
 
+@pytest.mark.parametrize("tokens", [{"a", "b"}, frozenset("ab"), {"a": 1, "b": 0}], ids=["set", "frozenset", "mapping"])
+def test_a_vocabulary_without_the_order_of_rows_is_an_error(tokens: object) -> None:
+    with refused("row order"):
+        align(source(["a", "b"]), tokens)
+
+
 def test_another_dimension_is_an_error_unless_asked_for() -> None:
     embeddings = source([f"w{i}" for i in range(40)])
     with refused("made has 3 dimensions", "the model has 2", "pca", "--project"):

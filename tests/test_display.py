@@ -100,6 +100,13 @@ def test_a_diagnosis_shows_its_advice_and_its_numbers(aligned: Aligned) -> None:
     assert " ".join(repr(verdict).split()).startswith("Verdict: standardize, at a tenth of the rate")
 
 
+def test_duplicate_rows_are_told_once() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
+    rows[1] = rows[0]
+    shown = repr(embinit.diagnose(embinit.align(Embeddings([f"w{i}" for i in range(60)], rows, Origin("x", "text")))))
+    assert shown.lower().count("duplicate row") == 1
+
+
 def test_an_object_without_numbers_is_shown_too() -> None:
     empty = Embeddings([], np.zeros((0, 3), dtype=np.float32), Origin("x", "text"))
     assert "0 rows of 3 dimensions" in str(empty)

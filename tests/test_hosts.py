@@ -89,6 +89,36 @@ def test_a_head_of_its_own_is_seen_in_the_model_itself() -> None:
         assert host(transformers.LlamaForCausalLM(config)).tied is tied
 
 
+def test_a_model_without_an_output_layer_is_shown_as_such(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    headless = host(transformers.BertModel(transformers.BertConfig(**SIZES)))
+    assert headless.headless and not host(transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))).headless
+    assert "output layer        none" in str(headless) and "no output layer" in repr(headless)
+    rows = Embeddings([f"w{i}" for i in range(100)], 50 * matrix(100, 16), Origin("made", "made"))
+    findings = {
+        name: [finding.name for finding in diagnose(align(rows), host=model).verdict.findings]
+        for name, model in (("none", headless), ("tied", replace(headless, headless=False)))
+    }
+    assert "logits" in findings["tied"] and "logits" not in findings["none"]
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_the_description_follows_the_config(scaled: bool) -> None:
+    transformers = pytest.importorskip("transformers")
+    known = host(transformers.MarianConfig(scale_embedding=scaled))
+    assert (known.scaled, "× √D" in known.about) == (scaled, scaled)
+    assert "× √D" in host("marian").about and "{" not in host("bert").about
+
+
+def test_rows_of_another_dimension_than_the_model_are_noted() -> None:
+    rows = align(Embeddings([f"w{i}" for i in range(100)], matrix(100, 8), Origin("made", "made")))
+    known = replace(host("bert"), dim=16)
+    findings = {finding.name: finding for finding in diagnose(rows, host=known).verdict.findings}
+    assert (findings["dimension"].severity, findings["dimension"].numbers["model"]) == ("note", 16)
+    for fitting in (replace(known, dim=8), host("bert")):
+        assert "dimension" not in {finding.name for finding in diagnose(rows, host=fitting).verdict.findings}
+
+
 def test_a_layer_has_a_dimension_and_the_default_for_the_rest() -> None:
     torch = pytest.importorskip("torch")
     assert host(torch.nn.Embedding(5, 12)) == replace(host(), dim=12)

@@ -70,8 +70,11 @@ def test_a_layer_takes_rows_of_any_kind() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[Path, Aligned], object], str]] = {
-    "numbers for tokens": (lambda file, _: embinit.align(file, [1, 2]), "a list has 1 (int)"),  # type: ignore[list-item]
-    "a hole among tokens": (lambda file, _: embinit.align(file, [None, "a"]), "a list has None (NoneType)"),  # type: ignore[list-item]
+    "numbers for tokens": (lambda file, _: embinit.align(file, [1, 2]), "the vocabulary (a list) has 1 (int)"),  # type: ignore[list-item]
+    "a hole among tokens": (
+        lambda file, _: embinit.align(file, [None, "a"]),  # type: ignore[list-item]
+        "the vocabulary (a list) has None (NoneType)",
+    ),
     "a number for a vocabulary": (
         lambda file, _: embinit.align(file, 5),  # type: ignore[arg-type]
         "a vocabulary is a tokenizer, a list of tokens or a token file, not int",

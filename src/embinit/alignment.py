@@ -57,8 +57,8 @@ def align(
         Anything that `load` takes. Only the rows of the vocabulary are read from files.
     vocabulary
         A tokenizer of transformers or tokenizers, a list of tokens, the path of a token list, of a tokenizer's file or of a
-        checkpoint's folder, or a hub id. A list of sub-words finds fewer rows than its tokenizer, which shows the words that
-        a piece occurs in. Without a vocabulary the tokens of the source are the vocabulary.
+        checkpoint's folder, or a hub id. For a vocabulary of sub-words, give the tokenizer: it tells which words a piece
+        occurs in, so more rows can be composed. Without a vocabulary the tokens of the source are the vocabulary.
     matching
         The ways of matching that are allowed besides the exact one. Special tokens (`<pad>`, `[CLS]`) get no row unless
         `matching.specials` is true, and then only by an exact match.
@@ -272,7 +272,10 @@ def _project(aligned: Aligned, dim: int | None, project: Projection | None, seed
     if project is not None and project not in get_args(Projection):
         raise EmbinitError(f"unknown projection {project!r}{closest(project, get_args(Projection))}")
     if project is not None and dim is None:
-        raise EmbinitError("a projection needs a dimension: give dim=300, or --dim 300 on the command line")
+        raise EmbinitError(
+            f"the projection {project} needs the dimension of your model; give it, for example dim=768, or --dim 768 on the "
+            "command line"
+        )
     if dim is None or dim == aligned.dim:
         return aligned
     if dim < 1:
@@ -298,14 +301,15 @@ def _projected_rows(rows: Matrix, dim: int, project: Projection, seed: int) -> M
             )
         return np.pad(rows, ((0, 0), (0, dim - source_dim)))
     if project == "orthogonal":
-        # With orthonormal rows, a larger dimension keeps lengths and angles. With orthonormal columns, a smaller one
-        # keeps σ and, roughly, angles.
+        # To more dimensions, orthonormal rows keep lengths and angles. To fewer dimensions, orthonormal columns keep σ and
+        # angles approximately.
         square = stream(seed, "orthogonal projection").standard_normal((max(source_dim, dim), min(source_dim, dim)))
         basis = np.linalg.qr(square)[0]
         return as_matrix(rows.astype(np.float64) @ (basis.T if dim > source_dim else basis))
     if dim > source_dim or dim > len(rows):
         raise EmbinitError(
-            f"PCA cannot take {len(rows)} rows of {source_dim} dimensions to {dim}; choose the projection orthogonal"
+            f"PCA cannot take {plural(len(rows), 'row')} of {source_dim:,} dimensions to {dim:,}; choose the projection "
+            "orthogonal"
         )
     centered = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(centered.T @ centered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 #: Differences of scores below this are rounding errors.
 _ZERO = 1e-9
@@ -110,3 +110,15 @@ def percent(share: float) -> str:
 def share(value: float | None) -> str:
     """Return a share in per cent with one digit; – for None."""
     return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def reading_notes(counts: Mapping[str, int], examples: Sequence[str]) -> list[str]:
+    """Return the counts of rejected rows and the other counts of reading, and messages about the first rejected rows."""
+    notes = []
+    for name, count in counts.items():
+        label, _, reason = name.partition(": ")
+        if count and label == "rejected" and reason:
+            notes.append(f"{plural(count, 'row')} rejected ({reason})")
+        elif count and name not in ("rows", "rejected"):
+            notes.append(f"{name}: {count:,}")
+    return [*notes, *(f"  {example}" for example in examples)]

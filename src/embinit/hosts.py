@@ -35,6 +35,13 @@ def _known_hosts() -> dict[str, Any]:
     return tomllib.loads(resources.files("embinit").joinpath("hosts.toml").read_text("utf-8"))
 
 
+def _known_host(name: str, scaled: bool | None = None) -> Host:
+    """Return a known model; its description tells whether rows are multiplied, which a config may change."""
+    known = Host(name=name, **_known_hosts()[name])
+    scaled = known.scaled if scaled is None else scaled
+    return replace(known, scaled=scaled, about=known.about.format(rows="rows × √D" if scaled else "rows"))
+
+
 def host_names() -> list[str]:
     """Return the names of the known models."""
     return [name for name in _known_hosts() if name != "model_types"]
@@ -62,7 +69,7 @@ def host(spec: Any = "tutorial") -> Host:
         raise EmbinitError(f"a model is a known name {_EXPECTED}, not {type(spec).__name__}")
     spec = str(spec)
     if spec in host_names():
-        return Host(name=spec, **_known_hosts()[spec])
+        return _known_host(spec)
     path = Path(spec)
     try:
         if (path / "config.json").is_file():
@@ -93,7 +100,7 @@ def _host_of_model(model: Any) -> Host:
     described = _described(model.config.to_dict(), _name_of(model), lambda: _model_position_rms(model))
     rows, head = embedding_of(model).weight, model.get_output_embeddings()
     tied = described.tied if head is None else head.weight is rows
-    return replace(described, tied=tied, dim=int(rows.shape[1]))
+    return replace(described, tied=tied, headless=head is None, dim=int(rows.shape[1]))
 
 
 def _name_of(value: Any) -> str:
@@ -128,7 +135,8 @@ def _described(
     inner = config.get("text_config")
     config = inner if isinstance(inner, dict) and inner.get("model_type") else config
     known = _known_type(config, source)
-    base = host(known)
+    scaled = config.get("scale_embedding")
+    base = _known_host(known, None if scaled is None else bool(scaled))
     numbers: NumberFormat = base.numbers
     dtype = str(config.get("dtype") or config.get("torch_dtype") or "").removeprefix("torch.")
     if dtype in ("float32", "bfloat16", "float16"):
@@ -138,7 +146,6 @@ def _described(
     return replace(
         base,
         name=f"{Path(source).name} ({config.get('model_type', '')})",
-        scaled=bool(config.get("scale_embedding", base.scaled)),
         tied=bool(config.get("tie_word_embeddings", base.tied)),
         numbers=numbers,
         initial=base.initial if known == "t5" else initial,

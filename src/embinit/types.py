@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from embinit.display import HistogramChart, Panel, histogram, sampled
 from embinit.errors import EmbinitError, closest
-from embinit.format import listed, number, percent, plural
+from embinit.format import listed, number, percent, plural, reading_notes
 
 Matrix = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
@@ -153,7 +153,7 @@ class Embeddings:
             ("size", f"{plural(len(self), 'row')} of {self.dim} dimensions"),
             ("first tokens", _shown_tokens(self.tokens)),
         ]
-        facts += [(name, f"{count:,}") for name, count in self.origin.counts.items() if count and name != "rows"]
+        facts += [("reading", note) for note in reading_notes(self.origin.counts, self.origin.examples)]
         size, chart = _numbers_of(self.vectors) if numbers else ([], None)
         return Panel("Embeddings", [*facts, *size], notes=_harms(self.origin.warnings), histogram=chart)
 
@@ -179,7 +179,7 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if self.counts is not None and len(self.counts) != len(self.tokens):
-            raise ValueError(f"{len(self.counts)} counts for {len(self.tokens)} tokens")
+            raise ValueError(f"{plural(len(self.counts), 'count')} for {plural(len(self.tokens), 'token')}")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -266,6 +266,7 @@ class Aligned:
             ("found", listed(shares)),
             ("matches", ", ".join(f"{count:,} {kind}" for kind, count in self.matches().items() if count)),
         ]
+        facts += [("reading", note) for note in reading_notes(self.origin.counts, self.origin.examples)]
         size, chart = _numbers_of(self.rows) if numbers else ([], None)
         return Panel("Aligned vectors", [*facts, *size], notes=_harms(self.warnings), histogram=chart)
 
@@ -316,7 +317,7 @@ class Host:
     #: `none`: the sum goes straight into attention; `sum`: it is normalized first (BERT); `pre`: each block reads a
     #: normalized copy, and the residual stream keeps the scale (GPT-2, Llama, T5)
     norm: Literal["none", "sum", "pre"]
-    #: the output layer shares the embedding's weight
+    #: the output layer shares the embedding's weight; says nothing if the model is `headless`
     tied: bool
     #: the number format that the model is usually trained in
     numbers: NumberFormat
@@ -327,11 +328,14 @@ class Host:
     output_scaled: bool = False
     #: the dimension of a checkpoint; None for a model known by name
     dim: int | None = None
-    #: `position_rms` is the usual start of such models, because the folder has no learned positions to measure
+    #: `position_rms` is the usual start of such models, because there are no weights of positions to measure
     position_rms_assumed: bool = False
+    #: the model has no output layer with an entry for each token
+    headless: bool = False
 
     def __repr__(self) -> str:
-        return f"Host({self.name!r}, {self.positions} positions, {'tied' if self.tied else 'not tied'}, {self.numbers})"
+        output = "no output layer" if self.headless else "tied" if self.tied else "not tied"
+        return f"Host({self.name!r}, {self.positions} positions, {output}, {self.numbers})"
 
     def __str__(self) -> str:
         return self.panel().text()
@@ -347,13 +351,14 @@ class Host:
             "sum": "of rows and positions together",
             "pre": "of a copy, in each block",
         }
+        output = "none" if self.headless else "tied to the embedding" if self.tied else "has weights of its own"
         start = f"σ = {number(self.initial)}" if isinstance(self.initial, float | int) else self.initial
         facts = [
             ("description", self.about),
             ("rows are", "multiplied by √D" if self.scaled else "not multiplied"),
             ("positions", f"{self.positions}{added}{' (assumed)' if self.position_rms_assumed else ''}"),
             ("normalization", norms[self.norm]),
-            ("output layer", "tied to the embedding" if self.tied else "has weights of its own"),
+            ("output layer", output),
             ("number format", self.numbers),
             ("own initialization", start),
         ]
@@ -371,7 +376,7 @@ class Host:
         return math.sqrt(dim) if self.scaled else 1.0
 
     def initial_std(self, rows: int, dim: int) -> float:
-        """Return the σ of the model's own initialization at this size."""
+        """Return the σ of the model's own initialization of an embedding with this number of rows and dimensions."""
         if self.initial == "xavier":
             return xavier_std(rows, dim)
         if self.initial == "inverse_sqrt_d":

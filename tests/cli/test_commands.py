@@ -132,7 +132,7 @@ WRONG = {
     ),
     "project": (
         ["inspect", "{glove}", "--project", "pca"],
-        "give dim=300, or --dim 300 on the command line",
+        "for example dim=768, or --dim 768 on the command line",
     ),
     "plot": (["inspect", "{glove}", "--plot", "{folder}/x.jpeg"], "x.jpeg; the name must end in .png, .svg, .pdf"),
     "ending": (["make", "{glove}", "-o", "{folder}/x"], "which format?"),

@@ -16,9 +16,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 HEADLINES = {
     "absorbed": "Standardize these vectors. As they are, they absorb the positions, and the model will do worse than with "
-    "Xavier's random rows.",
+    "random rows.",
     "outweighed": "Standardize these vectors. As they are, they outweigh the positions, and the model will do worse than "
-    "with Xavier's random rows.",
+    "with random rows.",
     "near": "Use these vectors as they are, or scale them lightly. Their size is near the range that does no harm.",
     "fitting": "Use these vectors as they are. Their size fits the positions.",
     "drowned": "Enlarge these vectors. They do no harm, but the positions drown their meaning.",
@@ -34,8 +34,9 @@ HEADLINES = {
     "learning rate.",
     "slow_standardized": "Use these vectors as they are, because they are already standardized. Train them at a tenth of "
     "the other weights' learning rate.",
-    "stream_large": "Scale these vectors down. The first updates of each block are small beside them.",
-    "stream_small": "Enlarge these vectors. They are small beside the outputs of the model's blocks.",
+    "stream_large": "Standardize these vectors. As they are, they are so large that the model's blocks hardly change them "
+    "at first.",
+    "stream_small": "Enlarge these vectors. As they are, the outputs of the model's blocks drown them.",
     "stream_fitting": "Use these vectors as they are. Their scale is that of the model's own initialization.",
 }
 SEEN = {"ratio": 9.253, "readout": 0.071, "neighbours": 0.98, "tested": True}
@@ -44,13 +45,13 @@ LOST = {"lost": {"tf32": 0.02, "bfloat16": 0.42}, "format": "float32"}
 FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     "absorbed": (
         SEEN,
-        "The rows absorb the positions, and long sentences lose most: the scaled σ is 9.25 times the rms of the positions, "
-        "a linear read-out finds 7 % of positions (chance is 5 %) and 98 % of nearest neighbours stay.",
+        "The rows absorb the positions, and long sentences suffer most: the scaled σ is 9.25 times the rms of the "
+        "positions, a linear read-out finds 7 % of positions (chance is 5 %) and 98 % of nearest neighbours stay.",
     ),
     "outweighed": (
         {**SEEN, "neighbours": None},
-        "The rows outweigh the positions, and long sentences lose most: the scaled σ is 9.25 times the rms of the positions "
-        "and a linear read-out finds 7 % of positions (chance is 5 %).",
+        "The rows outweigh the positions, although these can still be read, and long sentences suffer most: the scaled σ is "
+        "9.25 times the rms of the positions and a linear read-out finds 7 % of positions (chance is 5 %).",
     ),
     "larger": (
         {"ratio": 1.6, "readout": None, "neighbours": None, "tested": False},
@@ -59,11 +60,13 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     ),
     "positions_assumed": (
         {"rms": 0.02, "host": "model (bert)"},
-        "The size of the positions is assumed (rms 0.02), because model (bert) has no learned positions to measure.",
+        "The size of the positions is assumed (rms 0.02), because model (bert) has no weights of positions to measure. Give "
+        "a model or a folder that has them.",
     ),
     "order": (
         {},
-        "At the full rate, if word order hardly matters (sentiment), unscaled rows may do as well or better.",
+        "If all weights share one learning rate and word order matters little, as for sentiment, compare with the vectors "
+        "as they are: they may do as well or better.",
     ),
     "slow_rows": (
         {
@@ -116,6 +119,11 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
         {"lost": {"tf32": 0.02}, "format": "float32"},
         "Rounding takes a little of the positions: 2 % of their signal is lost in tf32.",
     ),
+    "dimension": (
+        {"rows": 50, "model": 1024, "host": "model (bert)", "project": "orthogonal"},
+        "The rows have 50 dimensions, but model (bert) has 1,024. Project them: `dim=1024, project='orthogonal'` in "
+        "`embinit.align`, or `--dim 1024 --project orthogonal`. The advice is for rows of 50 dimensions.",
+    ),
     "coverage": ({"share": 0.4}, "Only 40 % of the vocabulary was found. Most rows will be random."),
     "missing_rows": ({"missing": 0.0123, "found": 0.4}, "Missing rows have σ 0.0123, found rows 0.4."),
     "mean": ({"offset": 0.3}, "The mean is 0.30 σ away from zero; `pretrained | center` removes it."),
@@ -139,10 +147,10 @@ FINDINGS: dict[str, tuple[dict[str, object], str]] = {
 CLAIMS = {
     "larger_readable": "The rows are larger than the positions, which can still be read",
     "larger_weak": "The positions are weak beside the rows, but not lost",
-    "fitting": "Rows and positions have about the same size",
+    "fitting": "Rows and positions have about the same size, which does no harm even if few neighbours stay",
     "drowned": "The positions drown the rows",
     "classifier_absorbed": "The rows absorb the positions",
-    "classifier_outweighed": "The rows outweigh the positions",
+    "classifier_outweighed": "The rows outweigh the positions, although these can still be read",
     "classifier_fitting": "The rows are about as large as the positions, or somewhat larger",
     "classifier_small": "The rows are small beside the positions",
 }

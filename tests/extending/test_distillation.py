@@ -164,6 +164,9 @@ def test_unfit_text_and_settings_are_refused_in_one_sentence() -> None:
     for text, values in (([""], ["no lines"]), (["a dog"], ["none of the new tokens"])):
         with refused(*values):
             embinit.extend(*made("bert"), NEW, method="distill", text=text)
+    for text in (__file__, [__file__]):
+        with refused("is a file", "Path("):
+            embinit.extend(*made("bert"), NEW, method="distill", text=text)
     with refused("takes no text", "pieces"):
         embinit.extend(*made("bert"), NEW, method="pieces", text=TEXT)
     with refused("takes no vectors", "distill"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import embinit
 from embinit.extending.extend import DEFAULT
 from embinit.extending.folders import extend_folder
 from embinit.extending.methods import METHODS
+from embinit.extending.verdict import NewRows
 from tests.cli.running import run
 from tests.extending.made import DIM, FAMILIES, NEW, made, save, torch, transformers
 from tests.refusal import refused
@@ -98,6 +100,16 @@ def test_the_default_of_transformers_collapses_and_the_report_says_so() -> None:
     assert good.as_dict()["trainable_token_indices"] == good.trainable_token_indices == list(good.ids)
 
 
+def test_good_rows_are_reported_with_their_measures_and_limits() -> None:
+    rows = NewRows(rows=3, mean_cosine=0.116, old_mean_cosine=0.018, length_ratio=0.69, duplicates=0)
+    ((severity, sentence),) = rows.findings()
+    assert severity == "good"
+    assert all(number in sentence for number in ("0.116", "0.018", "0.90", "0.69", "0.5 to 2"))
+    ((_, sentence),) = replace(rows, rows=1).findings()
+    assert "cosine" not in sentence and "0.69" in sentence
+    assert "1,917.00 times" in replace(rows, length_ratio=1917).findings()[0][1]
+
+
 def test_lengths_can_be_matched_to_the_pieces() -> None:
     model, tokenizer = made("gpt2")
     before = np.linalg.norm(rows_of(model.get_input_embeddings()), axis=1)
@@ -119,8 +131,11 @@ def test_like_and_description_take_rows_of_named_tokens() -> None:
     assert rows_of(model.get_input_embeddings())[ids[0]] == pytest.approx((old[dog] + old[cat]) / 2, abs=1e-6)
     with refused("'graphene'", "an existing token"):
         embinit.extend(*made("bert"), ["graphene"], method="like", like={"graphene": "perovskite"})
-    with refused("no entry", "graphene"):
+    with refused("no entry", "graphene", "give it an existing token"):
         embinit.extend(*made("bert"), ["graphene"], method="like", like={"other": "dog"})
+    model, tokenizer = made("bert")  # which normalizes the word
+    ids = embinit.extend(model, tokenizer, ["Graphène"], method="like", like={"Graphène": "dog"}).ids
+    assert (rows_of(model.get_input_embeddings())[ids[0]] == old[dog]).all()
     with refused("needs a mapping"):
         embinit.extend(*made("bert"), ["graphene"], method="like")
     with refused("takes no mapping"):

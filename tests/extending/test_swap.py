@@ -141,9 +141,9 @@ def test_a_wrong_new_tokenizer_is_refused_and_the_model_stays(tmp_path: Path) ->
         embinit.extend(model, tokenizer, new_tokenizer=tokenizer_of("WordPiece"), method="pieces")
     with refused("no fast tokenizer", "int"):
         embinit.extend(model, tokenizer, new_tokenizer=3, method="pieces")
-    with refused("not both"):
+    with refused("both given"):
         embinit.extend(model, tokenizer, ["graphene"], new_tokenizer=tokenizer_of("Unigram"))
-    with refused("not both"):
+    with refused("nothing to add", "tokens=[…]", "new_tokenizer=…"):
         embinit.extend(model, tokenizer)
     assert (rows_of(model.get_input_embeddings()) == before).all()
     config = transformers.RobertaConfig(

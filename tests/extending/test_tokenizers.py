@@ -116,6 +116,7 @@ def test_an_uncased_tokenizer_gets_the_lower_case_spelling() -> None:
         (["graphene", "graphene"], ["'graphene'", "twice"]),
         (["graphene", "GRAPHENE"], ["'GRAPHENE'", "normalizes"]),
         (["graphene", "dog"], ["'dog'", "exists already", "--skip-known"]),
+        (["graphene", "Dög", "a"], ["'Dög' normalized to 'dog', 'a'", "exist already"]),
         (["graphene", "\u0301"], ["normalizes", "nothing"]),
         ([f"word{i}" for i in range(ROWS + 1)], ["5,001", "5,000 rows"]),
     ],

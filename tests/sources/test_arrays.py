@@ -125,6 +125,55 @@ def test_duplicates_and_nan_rows_are_counted():
     assert embeddings.origin.counts == {"rows": 8, "duplicates": 1, "rejected": 1, "rejected: NaN or infinite": 1}
 
 
+def test_duplicates_among_wanted_tokens_are_counted_and_shown():
+    broken = np.concatenate([M, M])
+    broken[1] = np.nan
+    embeddings = load(broken, tokens=[*TOKENS, *TOKENS], wanted=set(TOKENS))
+    assert embeddings.origin.counts["duplicates"] == 8
+    for shown in (
+        str(embeddings),
+        str(embinit.align(embeddings, TOKENS)),
+        repr(embinit.diagnose(embinit.align(embeddings))),
+    ):
+        assert "duplicates: 8" in shown
+        assert "1 row rejected (NaN or infinite)" in shown
+
+
+def test_a_tokenizer_with_more_tokens_than_rows_is_an_error():
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(1_200)}, unk_token="w0"))
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner)
+    with refused("1,200 tokens", "1,100 rows", "own tokenizer"):
+        load(matrix(1_100), tokens=tokenizer)
+    assert len(load(matrix(1_300), tokens=tokenizer)) == 1_200
+    with refused("1 token for 1,100 rows"):
+        load(matrix(1_100), tokens=["a"])
+
+
+def test_wanted_is_no_text():
+    with refused("wanted=['dog']"):
+        load(M, tokens=TOKENS, wanted="dog")
+
+
+def test_gensims_fasttext_composes_words_from_their_ngrams():
+    models = pytest.importorskip("gensim.models")
+    lines = [["the", "graphene", "layer"], ["the", "graphite", "layer"]] * 20
+    model = models.FastText(
+        lines, vector_size=8, min_count=1, epochs=1, min_n=3, max_n=4, bucket=500, seed=0, workers=1
+    )
+    for source in (model, model.wv):
+        aligned = embinit.align(source, ["graphene", "graphenes", "\udcff", ""])
+        assert aligned.kinds == ("exact", "composed", "missing", "missing")
+        np.testing.assert_array_equal(aligned.vectors[1], model.wv.get_vector("graphenes"))
+    read = load(model, wanted={"graphene", "graphenes"})
+    assert (list(read.tokens), read.composed) == (["graphene", "graphenes"], {"graphenes"})
+    assert read.origin.counts["composed from n-grams"] == 1
+    assert list(load(model, wanted={"graphene", "graphenes"}, compose=False).tokens) == ["graphene"]
+    word2vec = models.Word2Vec(lines, vector_size=8, min_count=1, epochs=1, seed=0, workers=1)
+    assert embinit.align(word2vec, ["graphene", "graphenes"]).kinds == ("exact", "missing")
+
+
 @pytest.mark.parametrize(
     "thing",
     [3, [1.0, 2.0], np.zeros(3), np.array([["a"]]), np.zeros((1, 0)), torch.zeros(1, 4, device="meta")],

@@ -65,9 +65,9 @@ def test_a_list_keeps_its_order():
 
 
 def test_repeated_or_no_tokens_are_an_error():
-    with refused("a list has a repeated token: 'a'"):
+    with refused("the vocabulary (a list) has a repeated token: 'a'"):
         from_tokens(["a", "b", "a"])
-    with refused("a list has no tokens"):
+    with refused("the vocabulary (a list) has no tokens"):
         from_tokens([])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from embinit.format import percent, plural
+from embinit.format import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,18 +133,6 @@ def coverage_text(types: float, tokens: float | None) -> str:
     """Return the shares of types and of running tokens that the source has: `91 % of types, 98 % of running tokens`."""
     running = "" if tokens is None else f", {percent(tokens)} of running tokens"
     return f"{percent(types)} of types{running}"
-
-
-def reading_notes(counts: dict[str, int], examples: tuple[str, ...]) -> list[str]:
-    """Return the counts of rejected rows and the other counts of reading, and messages about the first rejected rows."""
-    notes = []
-    for name, count in counts.items():
-        label, _, reason = name.partition(": ")
-        if count and label == "rejected" and reason:
-            notes.append(f"{plural(count, 'row')} rejected ({reason})")
-        elif count and name not in ("rows", "rejected"):
-            notes.append(f"{name}: {count:,}")
-    return [*notes, *(f"  {example}" for example in examples)]
 
 
 class Bar:

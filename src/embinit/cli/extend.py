@@ -129,8 +129,10 @@ def command(
     from embinit.extending.report import ids_text
     from embinit.extending.words import read_words
 
-    if (tokens is None) == (tokenizer is None):
-        raise EmbinitError("give --tokens FILE or --tokenizer FOLDER, and not both")
+    if tokens is None and tokenizer is None:
+        raise EmbinitError("there is nothing to add; give --tokens FILE or --tokenizer FOLDER")
+    if tokens is not None and tokenizer is not None:
+        raise EmbinitError("--tokens and --tokenizer are both given; give only one of them")
     checkpoint = checkpoint_beside(out)
     shared.keep_inputs((checkpoint,), tokens, *(text or []), vectors)
     words, named = (None, None) if tokens is None else read_words(tokens)

@@ -185,7 +185,8 @@ def _analogies(diagnosis: Diagnosis, aligned: Aligned, questions: Path, lower: b
 def _print_input(screen: Console, diagnosis: Diagnosis, own_vocabulary: bool, model: str | None) -> None:
     from rich.markup import escape
 
-    from embinit.cli.console import coverage_text, facts_table, model_text, print_warnings, reading_notes, task_lines
+    from embinit.cli.console import coverage_text, facts_table, model_text, print_warnings, task_lines
+    from embinit.format import reading_notes
 
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in diagnosis.matches.items() if count)
     whose = "tokens, those of the source (give yours with --vocab or --text)" if own_vocabulary else "tokens"

@@ -73,7 +73,6 @@ def command(
         model_text,
         print_json,
         print_warnings,
-        reading_notes,
         task_lines,
         working,
     )  # fmt: skip
@@ -81,6 +80,7 @@ def command(
     from embinit.export.advice import choose_recipe
     from embinit.export.card import card
     from embinit.export.formats import files_of, write
+    from embinit.format import reading_notes
     from embinit.hosts import host as host_of
     from embinit.recipes.recipe import ADVISED
     from embinit.recipes.recipe import recipe as recipe_of
@@ -118,7 +118,7 @@ def command(
     screen = console()
     whose = "" if vocabulary is not None else ", the tokens of the source (give yours with --vocab or --text)"
     print_warnings(screen, aligned.warnings)
-    notes = [("reading", note) for note in reading_notes(dict(aligned.origin.counts), aligned.origin.examples)]
+    notes = [("reading", note) for note in reading_notes(aligned.origin.counts, aligned.origin.examples)]
     screen.print(
         facts_table(
             [

@@ -60,6 +60,8 @@ def row_findings(basis: Basis, threshold: Mapping[str, float]) -> list[Finding]:
     def add(severity: Severity, name: str, **numbers: object) -> None:
         findings.append(Finding(severity, name, name.replace(" ", "_"), numbers))
 
+    if host.dim not in (None, spread.dim):
+        add("note", "dimension", rows=spread.dim, model=host.dim, host=host.name, project="orthogonal")
     if basis.coverage[0] < threshold["coverage"]:
         add("harm", "coverage", share=basis.coverage[0])
     if missing_std is not None and spread.std > 0:
@@ -80,6 +82,6 @@ def row_findings(basis: Basis, threshold: Mapping[str, float]) -> list[Finding]:
     if shape.bad_rows:
         findings.append(Finding("harm", "NaN or infinite rows", "bad_rows", {"count": shape.bad_rows}))
     logits = spread.std * (1 if host.output_scaled else spread.dim**0.5)
-    if host.tied and basis.task != "classification" and logits > threshold["logits"]:
+    if host.tied and not host.headless and basis.task != "classification" and logits > threshold["logits"]:
         add("harm", "logits", std=logits)
     return findings

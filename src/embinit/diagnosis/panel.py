@@ -9,7 +9,7 @@ from embinit.diagnosis.diagnose import Diagnosis
 from embinit.diagnosis.distribution import Distribution
 from embinit.diagnosis.verdict import Verdict
 from embinit.display import HistogramChart, Panel, PanelTable, histogram, sampled
-from embinit.format import NONE, fixed, listed, number, percent, plural
+from embinit.format import NONE, fixed, listed, number, percent, plural, reading_notes
 from embinit.seeds import stream
 
 _XAVIER_NUMBERS = 100_000
@@ -31,6 +31,7 @@ def diagnosis_panel(diagnosis: Diagnosis, *, numbers: bool = True) -> Panel:
         ("source", f"{diagnosis.source} ({diagnosis.format})"),
         ("vocabulary", f"{plural(diagnosis.rows, 'token')}: {matches}"),
         ("found", listed(shares)),
+        *(("reading", note) for note in reading_notes(diagnosis.counts, diagnosis.examples)),
         *diagnosis.missing_tokens.facts(),
         ("model", f"{diagnosis.host.name}: {diagnosis.host.about}"),
         *([] if diagnosis.basis.task is None else [("task", diagnosis.basis.task)]),
@@ -48,13 +49,11 @@ def diagnosis_panel(diagnosis: Diagnosis, *, numbers: bool = True) -> Panel:
 
 
 def shape_text(diagnosis: Diagnosis) -> str:
-    """Return the geometry of the rows in one line."""
+    """Return the geometry of the rows in one line. Findings tell of outlier dimensions, zero rows and duplicates."""
     shape = diagnosis.geometry
     return (
         f"mean cosine {fixed(shape.mean_cosine, 2)}, {shape.effective_dim:.0f} of {diagnosis.dim} dimensions used, "
-        f"{percent(shape.top_share)} of the variance in the widest direction, "
-        f"{plural(len(shape.outlier_dimensions), 'outlier dimension')}, {plural(shape.zero_rows, 'zero row')}, "
-        f"{plural(shape.duplicate_rows, 'duplicate row')}"
+        f"{percent(shape.top_share)} of the variance in the widest direction"
     )
 
 

@@ -106,7 +106,7 @@ class Verdict:
         return recipe_of(advised, self.fill)(aligned, stream(seed, "matrix"), self.host)
 
     def on_rows_of(self, recipe: Recipe) -> Verdict:
-        """Return the verdict for rows that a recipe made: the advice to keep them becomes the advice to use this recipe."""
+        """Return the verdict for rows that a recipe made. The advice to use the rows as they are then names this recipe."""
         if str(recipe) == "pretrained":
             return replace(self, fill=recipe.fill)
         # A recipe without a name is written out as its steps.

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from embinit.format import listed, percent
+from embinit.format import listed, number, percent
 
 Advice = Literal["as is", "as is or lightly scaled", "standardize", "scale down", "enlarge"]
 #: The rule that decided: for rows with added positions, for classifiers, for rows that learn slowly, for other models.
@@ -85,7 +85,7 @@ def _phrases(numbers: Numbers) -> dict[str, str]:
 
 
 def _measured(numbers: Numbers) -> str:
-    parts = [f"the scaled σ is {numbers['ratio']:.3g} times the rms of the positions"]
+    parts = [f"the scaled σ is {number(numbers['ratio'])} times the rms of the positions"]
     if numbers["readout"] is not None:
         parts.append(f"a linear read-out finds {percent(numbers['readout'])} of positions (chance is 5 %)")
     if numbers["neighbours"] is not None:

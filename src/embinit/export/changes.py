@@ -143,7 +143,7 @@ def _kept_warnings(
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.0f} times" if ratio > 1 else f"1/{1 / ratio:.0f} of"
+    return f"{ratio:,.0f} times" if ratio > 1 else f"1/{1 / ratio:,.0f} of"
 
 
 def looks_trained(rows: Matrix) -> bool:

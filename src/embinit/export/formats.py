@@ -16,7 +16,7 @@ from embinit.errors import EmbinitError, closest
 from embinit.export.card import card_path
 from embinit.export.static import write_model2vec, write_sentence_transformers
 from embinit.files import replacing
-from embinit.format import listed
+from embinit.format import listed, plural
 from embinit.text.vocabulary import as_vocabulary
 from embinit.types import Matrix, Vocabulary, check_matrix
 
@@ -122,7 +122,7 @@ def write(
     """
     matrix, vocabulary, path = check_matrix(matrix), as_vocabulary(vocabulary), Path(path)
     if len(matrix) != len(vocabulary):
-        raise EmbinitError(f"{len(matrix)} rows for {len(vocabulary)} tokens")
+        raise EmbinitError(f"{plural(len(matrix), 'row')} for {plural(len(vocabulary), 'token')}")
     if not np.isfinite(matrix).all():
         raise EmbinitError("the matrix has NaN or infinite numbers; nothing was written")
     form = format_of(path, format)

@@ -164,8 +164,8 @@ def _tokens(model: Path, rows: int, source: Any, resize: bool) -> Vocabulary:
     if rows == len(embeddings):
         return from_tokens(embeddings.tokens, embeddings.specials, str(model))
     raise EmbinitError(
-        f"{model} has no tokenizer and {rows} rows, but the matrix has {len(embeddings)}; "
-        f"give a matrix of {rows} rows, or --resize"
+        f"{model} has no tokenizer and {rows:,} rows, but the matrix has {len(embeddings):,}; "
+        f"give a matrix of {rows:,} rows, or --resize"
     )
 
 

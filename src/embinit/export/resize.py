@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from embinit.errors import EmbinitError
 from embinit.files import replacing_folder
+from embinit.hub import reason
 
 if TYPE_CHECKING:
     import torch
@@ -75,8 +76,12 @@ def set_token_layers(model: Any, layers: TokenLayers) -> None:
 
     rows = len(layers.inputs)
     if rows != len(model.get_input_embeddings().weight):
-        with torch.random.fork_rng():  # transformers draws the rows that are replaced below
-            model.resize_token_embeddings(rows, mean_resizing=False)
+        # transformers draws the rows that are replaced below, and some of its models print how
+        with torch.random.fork_rng(), quiet():
+            try:
+                model.resize_token_embeddings(rows, mean_resizing=False)
+            except NotImplementedError as error:
+                raise EmbinitError(f"this {type(model).__name__} cannot be resized: {reason(error)}") from None
     with torch.no_grad():
         model.get_input_embeddings().weight.copy_(layers.inputs)
         for tensor, values in zip(output_tensors(model), layers.outputs, strict=True):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from embinit.errors import EmbinitError, closest, require
-from embinit.export.resize import TokenLayers, is_tied, set_token_layers, token_layers
+from embinit.errors import EmbinitError, require
+from embinit.export.resize import TokenLayers, is_tied, output_tensors, set_token_layers, token_layers
 from embinit.extending.advice import advise
 from embinit.extending.auxiliary import auxiliary_of
 from embinit.extending.distillation.contexts import Text, text_lines
 from embinit.extending.distillation.distill import Distillation, distill
 from embinit.extending.methods import METHODS, NewTokens, Pieces, row_method
 from embinit.extending.report import Extension
+from embinit.extending.restoration import restored_after_errors
 from embinit.extending.rows import Filler, measure_layers, token_names, with_rows
 from embinit.extending.swap import renumber_settings, replace_tokenizer
-from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, largest_id, piece_ids
+from embinit.extending.tokenizers import ExtendedTokenizer, add_words, backend, largest_id, normalized, piece_ids
+from embinit.hub import embedding_of, is_model
 
 #: The measures of transformers' default are reported for comparison under this name.
 DEFAULT = "transformers' default"
@@ -61,7 +62,7 @@ def extend(
         The method that makes the rows; see `embinit extend --help`. `advised` chooses the best one for the given inputs.
     text
         Text in which the new tokens occur, for the methods `distill`, `focus` and `omp`: lines (strings), or files of lines
-        (paths).
+        (`Path("corpus.txt")`, because a string is always a line).
     vectors
         Vectors that hold new and old tokens, for the methods `focus` and `omp`: anything that `load` takes. Without them,
         vectors are trained on the text.
@@ -96,8 +97,10 @@ def extend(
     """
     require("transformers", "train", "extending a model")
     check_model(model)
-    if (tokens is None) == (new_tokenizer is None):
-        raise EmbinitError("give tokens or a new tokenizer (tokens=[…] or new_tokenizer=…), and not both")
+    if tokens is None and new_tokenizer is None:
+        raise EmbinitError("there is nothing to add; give new tokens (tokens=[…]) or a new tokenizer (new_tokenizer=…)")
+    if tokens is not None and new_tokenizer is not None:
+        raise EmbinitError("tokens and new_tokenizer are both given; give only one of them")
     layers = token_layers(model)
     lines = None if text is None else _checked(text_lines(text))
     details: dict[str, Any] = {}
@@ -126,42 +129,34 @@ def extend(
     stages = {} if method == "mean" else {DEFAULT: default}
     if METHODS[method].fitted:
         stages["pieces"] = filled
-        with _restored_after_errors(model, layers):
+    with restored_after_errors(model):
+        if METHODS[method].fitted:
             set_token_layers(model, filled)
             settings = distillation or Distillation()
             fitted = distill(model, tokenizer, extended, lines, settings, old_rows=layers.inputs, seed=seed)
-        filled = TokenLayers(with_rows(filled.inputs, extended.ids, fitted.rows), filled.outputs)
-        details.update(fitted.details)
-    set_token_layers(model, filled)
-    if extended.kept is not None:
-        renumber_settings(model, tokenizer, extended)
-    stages[method] = filled
-    names = token_names(extended.tokenizer, filler.total)
-    return Extension(
-        tokenizer=extended.tokenizer,
-        words=extended.words,
-        tokens=extended.stored,
-        ids=extended.ids,
-        method=method,
-        rows_before=len(layers.inputs),
-        rows=filler.total,
-        output=_output(model),
-        stages={name: measure_layers(stage, extended.ids, names, seed) for name, stage in stages.items()},
-        length_factor=factor,
-        known=extended.known,
-        checked=extended.checked,
-        changed=extended.changed,
-        details={**details, **extended.details},
-    )
-
-
-@contextmanager
-def _restored_after_errors(model: Any, layers: TokenLayers) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        set_token_layers(model, layers)
-        raise
+            filled = TokenLayers(with_rows(filled.inputs, extended.ids, fitted.rows), filled.outputs)
+            details.update(fitted.details)
+        set_token_layers(model, filled)
+        if extended.kept is not None:
+            renumber_settings(model, tokenizer, extended)
+        stages[method] = filled
+        names = token_names(extended.tokenizer, filler.total)
+        return Extension(
+            tokenizer=extended.tokenizer,
+            words=extended.words,
+            tokens=extended.stored,
+            ids=extended.ids,
+            method=method,
+            rows_before=len(layers.inputs),
+            rows=filler.total,
+            output=_output(model),
+            stages={name: measure_layers(stage, extended.ids, names, seed) for name, stage in stages.items()},
+            length_factor=factor,
+            known=extended.known,
+            checked=extended.checked,
+            changed=extended.changed,
+            details={**details, **extended.details},
+        )
 
 
 def _output(model: Any) -> Literal["tied", "own", "none"]:
@@ -176,11 +171,24 @@ def check_model(model: Any) -> None:
         )
     if getattr(model, "is_quantized", False) or getattr(model, "quantization_method", None):
         raise EmbinitError("the model is quantized; extend the original model and quantize the result")
-    layer = model.get_input_embeddings()
-    if layer is None or getattr(layer, "weight", None) is None or layer.weight.dim() != 2:
+    layer = embedding_of(model)
+    if layer.weight.dim() != 2:
         raise EmbinitError(f"{type(model).__name__} has no embedding with one row for each token")
     if not layer.weight.is_floating_point():
         raise EmbinitError("the model is quantized; extend the original model and quantize the result")
+    if any(tensor.is_meta for tensor in (layer.weight, *output_tensors(model))):
+        raise EmbinitError(f"this {type(model).__name__} has no weights yet (device meta); load it first")
+    decoder = getattr(model, "get_decoder", lambda: None)()
+    own = getattr(decoder, "get_input_embeddings", lambda: None)()
+    if own is not None and own.weight is not layer.weight:
+        parts = (
+            "extend each of them: extend(model.encoder, …) and extend(model.decoder, …)"
+            if is_model(getattr(model, "encoder", None))
+            else "extend takes models whose encoder and decoder share one embedding"
+        )
+        raise EmbinitError(
+            f"the encoder and the decoder of this {type(model).__name__} have an embedding each; {parts}"
+        )
 
 
 def _rounded(rows: int, multiple: int | None) -> int:
@@ -216,9 +224,12 @@ def _named(extended: ExtendedTokenizer, method: str, like: Mapping[str, str] | N
         return None
     if like is None:
         raise EmbinitError(f"the method {method} needs a mapping from each new token to {_TARGETS[needs]}")
+    like = {normalized(tokenizer, word): text for word, text in like.items()}
     missing = [word for word in extended.words if word not in like]
     if missing:
-        raise EmbinitError(f"the mapping has no entry for {missing[0]!r}{closest(missing[0], like)}")
+        raise EmbinitError(
+            f"the mapping has no entry for the new token {missing[0]!r}; give it {_TARGETS[needs]}, or leave the token out"
+        )
     ids = piece_ids(tokenizer, [like[word] for word in extended.words])
     for word, named in zip(extended.words, ids, strict=True):
         if not named or (needs == "like" and len(named) > 1):

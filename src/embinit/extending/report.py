@@ -22,7 +22,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """The result of `extend`: a model has new tokens, and this tells which, how and how well."""
+    """The result of `extend`: the new tokenizer, the ids of the new tokens, and measures of their rows."""
 
     #: the tokenizer with the new tokens; the one that was given is not changed
     tokenizer: Any

@@ -53,7 +53,7 @@ class ResizedModel:
             ("new tokens", f"{len(self.tokens):,} of {self.rows:,}: {' '.join(self.tokens[:_SHOWN])}"
              + (" …" if len(self.tokens) > _SHOWN else "")),
             ("mean cosine", f"{fixed(measures.mean_cosine, 3)} (old rows {fixed(measures.old_mean_cosine, 3)})"),
-            ("length", f"{fixed(measures.length_ratio, 2)} times that of old rows"),
+            ("length", f"{measures.length_ratio:,.2f} times that of old rows"),
             ("duplicates", f"{measures.duplicates:,}"),
         ]  # fmt: skip
         if measures.bias_difference is not None:

@@ -87,6 +87,12 @@ def bare(tokenizer: Any) -> Any:
     return copy
 
 
+def normalized(tokenizer: Any, word: str) -> str:
+    """Return a word as the tokenizer normalizes it: in lower case, without accents."""
+    normalizer = backend(tokenizer).normalizer
+    return word if normalizer is None else str(normalizer.normalize_str(word)).strip("▁ ")
+
+
 def _spaces_count(inner: Any) -> bool:
     return "ByteLevel" in json.dumps(json.loads(inner.to_str()).get("pre_tokenizer"))
 
@@ -124,7 +130,7 @@ def add_words(tokenizer: Any, words: Sequence[str], *, rows: int, skip_known: bo
         return [len(ids) == 1 and ids[0] not in unknown for ids in piece_ids(tokenizer, asked)]
 
     def normalize(word: str) -> str:
-        return word if inner.normalizer is None else str(inner.normalizer.normalize_str(word)).strip("▁ ")
+        return normalized(tokenizer, word)
 
     listed, known = check_words(words, normalize=normalize, are_known=are_known, rows=rows, skip_known=skip_known)
     pieces = piece_ids(tokenizer, listed)

@@ -13,8 +13,8 @@ from embinit.seeds import stream
 from embinit.types import Matrix, as_matrix
 
 _SAMPLE = 2_000
-#: New rows that are this much more alike than old rows have collapsed.
-_COLLAPSED = 0.9
+#: New rows have collapsed if their mean cosine is above this and, by the margin, above that of old rows.
+_COLLAPSED, _MARGIN = 0.9, 0.1
 _SHORT, _LONG = 0.5, 2.0
 #: Two rows with this cosine or more are the same direction.
 _SAME = 0.9999
@@ -42,7 +42,11 @@ class NewRows:
     @property
     def collapsed(self) -> bool:
         """Return whether the new rows are nearly one row."""
-        return self.rows > 1 and self.mean_cosine > max(_COLLAPSED, self.old_mean_cosine + 0.1)
+        return self.rows > 1 and self.mean_cosine > self._collapse_limit
+
+    @property
+    def _collapse_limit(self) -> float:
+        return max(_COLLAPSED, self.old_mean_cosine + _MARGIN)
 
     def findings(self) -> list[tuple[str, str]]:
         """Return severities and sentences."""
@@ -54,16 +58,23 @@ class NewRows:
             )  # fmt: skip
         elif self.duplicates:
             notes.append(("note", f"{self.duplicates:,} new rows point in the direction of another new row."))
+        length = f"The new rows have {self.length_ratio:,.2f} times the length of old rows"
         if not _SHORT <= self.length_ratio <= _LONG:
-            notes.append(
-                ("harm", f"The new rows have {self.length_ratio:.2f} times the length of old rows, so the model reads "
-                 "them at another weight.")
-            )  # fmt: skip
+            notes.append(("harm", f"{length}, so the model reads them at another weight."))
         if self.bias_difference is not None and abs(self.bias_difference) > _BIAS:
             direction = "above" if self.bias_difference > 0 else "below"
             size = abs(self.bias_difference)
             notes.append(("note", f"The output bias of new tokens is {size:.1f} {direction} that of old tokens."))
-        return notes or [("good", "The new rows are as different and as long as old rows.")]
+        return notes or [("good", f"{self._distinct()}{length} (accepted: {_SHORT:g} to {_LONG:g}).")]
+
+    def _distinct(self) -> str:
+        """Return a sentence on rows that have not collapsed; nothing for a single row."""
+        if self.rows < 2:
+            return ""
+        return (
+            f"The new rows differ from each other: their mean cosine is {self.mean_cosine:.3f} (old rows "
+            f"{self.old_mean_cosine:.3f}; collapsed above {self._collapse_limit:.2f}). "
+        )
 
 
 def measure(

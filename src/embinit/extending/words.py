@@ -71,15 +71,16 @@ def check_words(
         raise EmbinitError(f"token {blank[0] + 1} is empty; remove it")
     spaced = [word for word in words if len(word.split()) > 1 or word != word.strip()]
     if spaced:
-        raise EmbinitError(
-            f"{_counted(spaced, 'token')} {'has' if len(spaced) == 1 else 'have'} spaces; a token is a single word"
-        )
+        shown, verb = list(map(repr, spaced)), "has" if len(spaced) == 1 else "have"
+        raise EmbinitError(f"{_counted(shown, 'token')} {verb} spaces; a token is a single word")
     spelled = [normalize(word) for word in words]
     _check_spelling(words, spelled)
     known = [word for word, exists in zip(spelled, are_known(spelled), strict=True) if exists]
     if known and not skip_known:
+        given = {spelling: word for word, spelling in zip(words, spelled, strict=True)}
+        shown = [repr(word) if given[word] == word else f"{given[word]!r} normalized to {word!r}" for word in known]
         raise EmbinitError(
-            f"{_counted(known, 'token')} {'exists' if len(known) == 1 else 'exist'} already; leave them out, or skip them "
+            f"{_counted(shown, 'token')} {'exists' if len(known) == 1 else 'exist'} already; leave them out, or skip them "
             "with skip_known=True (--skip-known)"
         )
     excluded = set(known)
@@ -104,7 +105,7 @@ def _check_spelling(words: Sequence[str], spelled: Sequence[str]) -> None:
         first[spelling] = word
 
 
-def _counted(words: Sequence[str], noun: str) -> str:
+def _counted(shown: Sequence[str], noun: str) -> str:
     """Return `2 tokens ('a', 'b')`."""
-    examples = ", ".join(map(repr, words[:3])) + (" …" if len(words) > 3 else "")
-    return f"{plural(len(words), noun)} ({examples})"
+    examples = ", ".join(shown[:3]) + (" …" if len(shown) > 3 else "")
+    return f"{plural(len(shown), noun)} ({examples})"

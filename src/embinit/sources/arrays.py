@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 
 from embinit.errors import EmbinitError
 from embinit.files import open_archive
+from embinit.format import plural
 from embinit.hub import embedding_of, is_model, is_tokenizer
 from embinit.sources.safetensors import LocalBytes, TensorFile
 from embinit.text.token_files import read_tokens
 from embinit.text.vocabulary import as_vocabulary
-from embinit.types import Embeddings, Origin, finite_rows
+from embinit.types import Embeddings, Flags, Matrix, Origin, finite_rows
 
 #: Names of a token list beside `x.npy`, best first.
 _TOKEN_LIST_NAMES = (
@@ -81,12 +83,12 @@ def read_safetensors(path: Path, tensor: str | None, wanted: Collection[str] | N
     tokens = _read_token_list(path, None)
     rows = file.shape(name)[0]
     if len(tokens) != rows:
-        raise EmbinitError(f"{source}: {len(tokens)} tokens for {rows} rows")
+        raise EmbinitError(f"{source}: {plural(len(tokens), 'token')} for {plural(rows, 'row')}")
     ids = [token_id for token_id, token in enumerate(tokens) if wanted is None or token in wanted]
     return from_arrays([tokens[token_id] for token_id in ids], file.rows(name, ids), None, source, "safetensors")
 
 
-def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Embeddings:
+def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None, *, compose: bool = True) -> Embeddings:
     """Return the rows of a gensim KeyedVectors, a model, an embedding layer, a tensor or an array, with its tokens."""
     kind = f"{type(vectors).__module__.partition('.')[0]}.{type(vectors).__name__}"
     if is_model(vectors):
@@ -94,10 +96,7 @@ def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Em
     if hasattr(vectors, "wv"):
         vectors = vectors.wv
     if hasattr(vectors, "index_to_key"):
-        # gensim has None for a word that a file has twice
-        words = {row: str(token) for row, token in enumerate(vectors.index_to_key) if token is not None}
-        matrix = np.asarray(vectors.vectors)[list(words)]
-        return from_arrays(list(words.values()), matrix, wanted, kind, "KeyedVectors")
+        return read_keyed_vectors(vectors, wanted, kind, compose=compose)
     matrix = getattr(vectors, "weight", vectors)
     if getattr(matrix, "is_meta", False):
         raise EmbinitError(f"{kind} has no numbers yet: it is on torch's device meta; load its weights first")
@@ -111,9 +110,47 @@ def read_object(vectors: Any, tokens: Any, wanted: Collection[str] | None) -> Em
         raise EmbinitError(f"{kind} of shape {tuple(matrix.shape)} has no tokens; give them: load(x, tokens=[...])")
     if is_tokenizer(tokens):  # models may have more rows than their tokenizer has tokens
         vocabulary = as_vocabulary(tokens)
-        rows = from_arrays(vocabulary.tokens[: len(matrix)], matrix[: len(vocabulary)], wanted, kind, "array")
+        if len(vocabulary) > len(matrix):
+            raise EmbinitError(
+                f"the tokenizer has {plural(len(vocabulary), 'token')}, but {kind} has {plural(len(matrix), 'row')}; give "
+                f"its own tokenizer, or a list of {plural(len(matrix), 'token')}"
+            )
+        rows = from_arrays(vocabulary.tokens, matrix[: len(vocabulary)], wanted, kind, "array")
         return replace(rows, specials=vocabulary.specials)
     return from_arrays(list(tokens), matrix, wanted, kind, "array")
+
+
+def read_keyed_vectors(vectors: Any, wanted: Collection[str] | None, source: str, *, compose: bool) -> Embeddings:
+    """Return the rows of gensim's KeyedVectors. Those of fastText compose words that they lack from their n-grams."""
+    # gensim has None for a word that a file has twice
+    words = {row: str(token) for row, token in enumerate(vectors.index_to_key) if token is not None}
+    embeddings = from_arrays(
+        list(words.values()), np.asarray(vectors.vectors)[list(words)], wanted, source, "KeyedVectors"
+    )
+    if not hasattr(vectors, "vectors_ngrams"):
+        return embeddings
+
+    def compose_words(texts: Sequence[str]) -> tuple[Matrix, Flags]:
+        rows = np.zeros((len(texts), embeddings.dim), dtype=np.float32)
+        for place, text in enumerate(texts):
+            with suppress(KeyError, UnicodeEncodeError):  # the model has no n-grams; half a character has none
+                rows[place] = vectors.get_vector(text)
+        return rows, rows.any(axis=1) & finite_rows(rows)
+
+    embeddings = replace(embeddings, compose=compose_words)
+    missing = sorted(frozenset(wanted) - set(words.values())) if wanted is not None and compose else []
+    rows, usable = compose_words(missing)
+    composed = [word for word, is_usable in zip(missing, usable.tolist(), strict=True) if is_usable]
+    if not composed:
+        return embeddings
+    counts = {**embeddings.origin.counts, "composed from n-grams": len(composed)}
+    return replace(
+        embeddings,
+        tokens=[*embeddings.tokens, *composed],
+        vectors=np.concatenate([embeddings.vectors, rows[usable]]),
+        origin=replace(embeddings.origin, counts=counts),
+        composed=frozenset(composed),
+    )
 
 
 def from_arrays(
@@ -125,14 +162,16 @@ def from_arrays(
             f"{source} has shape {matrix.shape} of {matrix.dtype}; expected (tokens, dimensions) of numbers"
         )
     if len(tokens) != len(matrix):
-        raise EmbinitError(f"{source}: {len(tokens)} tokens for {len(matrix)} rows")
+        raise EmbinitError(f"{source}: {plural(len(tokens), 'token')} for {plural(len(matrix), 'row')}")
     rows: dict[str, int] = {}
+    read = 0
     for row, token in enumerate(tokens):
         if wanted is None or token in wanted:
             rows.setdefault(token, row)
-    counts = {"rows": len(matrix) if wanted is None else len(rows)}
-    if wanted is None and len(rows) < len(tokens):
-        counts["duplicates"] = len(tokens) - len(rows)
+            read += 1
+    counts = {"rows": read}
+    if len(rows) < read:
+        counts["duplicates"] = read - len(rows)
     vectors = np.array(matrix[list(rows.values())], dtype=np.float32)
     finite = finite_rows(vectors)
     kept = [token for token, is_finite in zip(rows, finite.tolist(), strict=True) if is_finite]

@@ -185,7 +185,7 @@ class _Lookup:
             self._weight = weights.rows("weights")[:, 0]
         self.rows = len(self._mapping) if self._mapping is not None else weights.shape(name)[0]
         if self._weight is not None and len(self._weight) != self.rows:
-            raise EmbinitError(f"the model has {len(self._weight)} weights for {self.rows} rows; download it again")
+            raise EmbinitError(f"the model has {len(self._weight):,} weights for {self.rows:,} rows; download it again")
 
     def vectors(self, ids: Sequence[int]) -> Matrix:
         rows = ids if self._mapping is None else self._mapping[list(ids)].tolist()

@@ -199,7 +199,7 @@ def _read_model(path: Path, source: str) -> _Model:
     at += struct.calcsize("<3i2q")
     if not 0 < dim <= LARGEST_DIM or buckets < 0 or not 0 <= count <= size:
         raise EmbinitError(
-            f"{source} is a damaged fastText model: it declares {count} of {size} words and {dim} dimensions"
+            f"{source} is a damaged fastText model: it declares {count:,} of {size:,} words and {dim} dimensions"
         )
     if not 0 <= shortest <= _LONGEST_NGRAM or not 0 <= longest <= _LONGEST_NGRAM:
         raise EmbinitError(

@@ -53,7 +53,8 @@ def load(
     most
         Stop after this many rows. Vector files begin with the most frequent words.
     compose
-        Whether a fastText model composes the wanted words that it lacks from their n-grams.
+        Whether a fastText model (a binary file, or gensim's object) composes the wanted words that it lacks from their
+        n-grams.
 
     Returns
     -------
@@ -70,13 +71,15 @@ def load(
     >>> load("glove.6B.50d.txt", wanted={"cat", "dog"})      # doctest: +SKIP
     Embeddings(2 x 50, GloVe text, 'glove.6B.50d.txt')
     """
+    if isinstance(wanted, str):
+        raise EmbinitError(f"wanted is a collection of tokens, not a text; give wanted=[{wanted!r}]")
     wanted = None if wanted is None else frozenset(wanted)
     if isinstance(source, Embeddings):
         return source
     if isinstance(source, tuple) and len(source) == 2 and tokens is None:
         source, tokens = source
     if not isinstance(source, str | Path):
-        return _truncated(read_object(source, tokens, wanted), most)
+        return _truncated(read_object(source, tokens, wanted, compose=compose), most)
     spec = str(source)
     if not spec.strip():
         raise EmbinitError("the source is empty; give a file, a folder or a hub id")

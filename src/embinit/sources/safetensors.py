@@ -120,7 +120,7 @@ class TensorFile:
         ids = np.arange(count) if wanted is None else np.asarray(wanted, dtype=np.int64)
         if len(ids) and not 0 <= ids.min() <= ids.max() < count:
             raise EmbinitError(
-                f"{self._data.name}: rows {ids.min()} to {ids.max()} are wanted from {name}, which has {count} rows"
+                f"{self._data.name}: rows {ids.min():,} to {ids.max():,} are wanted from {name}, which has {count:,} rows"
             )
         order = np.unique(ids)
         result = np.empty((len(order), width // _WIDTH[dtype]), dtype=np.float32)

@@ -76,7 +76,7 @@ def read_text(path: Path, member: str | None, request: Request, source: str) -> 
     read = rows.counts["rows"] + rows.counts["rejected"]
     if layout.declared is not None and wanted is None and request.most is None and read != layout.declared:
         rows.counts["rows promised by the header"] = layout.declared
-        rows.examples.append(f"the header declares {layout.declared} rows, but the file has {read}")
+        rows.examples.append(f"the header declares {layout.declared:,} rows, but the file has {read:,}")
         if read < _CUT_SHORT * layout.declared:
             rows.warnings.append(
                 f"{source} is cut short: it holds {read:,} of the {layout.declared:,} rows that its header declares; "
@@ -158,7 +158,7 @@ def _common_width(lines: Sequence[bytes], source: str) -> int:
     readable = sum(_ends_with_numbers(_fields(line), dim) for line in lines)
     if 2 * readable < len(lines):
         raise EmbinitError(
-            f"{source}: only {readable} of the first {len(lines)} lines are a token and its numbers; "
+            f"{source}: only {readable:,} of the first {len(lines):,} lines are a token and its numbers; "
             "expected a file of vectors"
         )
     return dim

@@ -49,7 +49,7 @@ def read_word2vec(path: Path, member: str | None, request: Request, source: str)
     if done < declared:
         rows.counts["rejected: cut short"] = declared - done
         rows.counts["rejected"] += declared - done
-        rows.examples.append(f"row {done + 1}: the file ends here, but its header declares {declared} rows")
+        rows.examples.append(f"row {done + 1}: the file ends here, but its header declares {declared:,} rows")
         rows.warnings.append(
             f"{source} is cut short: it holds {done:,} of the {declared:,} rows that its header declares; "
             "fetch the file again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
@@ -28,15 +28,16 @@ LONGEST_LINE = 256 << 20
 def from_tokens(tokens: Iterable[str], specials: Iterable[str] = (), origin: str = "a list") -> Vocabulary:
     """Return a vocabulary of these tokens in this order. Tokens that look special (`<pad>`) count as special."""
     listed = tuple(tokens)
+    name = f"the vocabulary ({origin})"
     not_strings = [token for token in listed if not isinstance(token, str)]
     if not_strings:
-        raise EmbinitError(f"{origin} has {not_strings[0]!r} ({type(not_strings[0]).__name__}); tokens must be strings")
+        raise EmbinitError(f"{name} has {not_strings[0]!r} ({type(not_strings[0]).__name__}); tokens must be strings")
     repeated = [token for token, count in Counter(listed).items() if count > 1]
     if repeated:
-        count = f"{len(repeated)} repeated tokens; the first is" if len(repeated) > 1 else "a repeated token:"
-        raise EmbinitError(f"{origin} has {count} {repeated[0]!r}")
+        count = f"{len(repeated):,} repeated tokens, the first of them" if len(repeated) > 1 else "a repeated token:"
+        raise EmbinitError(f"{name} has {count} {repeated[0]!r}; give each token once")
     if not listed:
-        raise EmbinitError(f"{origin} has no tokens")
+        raise EmbinitError(f"{name} has no tokens")
     return Vocabulary(listed, None, frozenset(specials) | frozenset(filter(looks_special, listed)), origin)
 
 
@@ -52,6 +53,14 @@ def as_vocabulary(tokens: Any) -> Vocabulary:
                 f"a vocabulary is a list of tokens or a token file, but there is no file {str(tokens)[:80]!r}"
             )
         return from_file(Path(tokens))
+    if isinstance(tokens, Mapping):
+        raise EmbinitError(
+            "a vocabulary is a list of tokens in row order, not a mapping; give sorted(ids, key=ids.get)"
+        )
+    if isinstance(tokens, Set):
+        raise EmbinitError(
+            f"a vocabulary is a list of tokens in row order, but a {type(tokens).__name__} has no order; give a list"
+        )
     if not isinstance(tokens, Iterable):
         raise EmbinitError(
             f"a vocabulary is a tokenizer, a list of tokens or a token file, not {type(tokens).__name__}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -60,12 +61,16 @@ class Contexts:
 
 
 def text_lines(text: Text | Iterable[Text]) -> Iterator[str]:
-    """Yield lines: strings are lines, and paths are files of lines."""
-    for part in [text] if isinstance(text, str | Path) else text:
+    """Yield lines: strings are lines, and paths are files of lines. A first string that names a file is an error."""
+    for place, part in enumerate([text] if isinstance(text, str | Path) else text):
         if isinstance(part, Path):
             yield from read_lines([part])
-        else:
-            yield from str(part).splitlines()
+            continue
+        if place == 0 and os.path.isfile(part):  # noqa: PTH113 - Path.is_file raises an error on a long line
+            raise EmbinitError(
+                f"text: a string is a line of text, and {part!r} is a file; give Path({part!r}) to read it"
+            )
+        yield from str(part).splitlines()
 
 
 def gather(

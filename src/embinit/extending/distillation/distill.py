@@ -24,8 +24,8 @@ class Distillation:
     Parameters
     ----------
     match
-        The outputs that must stay alike: `states`, or the `mean`, `cls` or `last` pooled vector. None: what users of the
-        model's folder take, and states without a folder.
+        The output that must stay the same: `states` (the last hidden states), or the pooled vector `mean`, `cls` or `last`.
+        None means `states`. For a sentence encoder, give the pooling that its users apply, usually `mean`.
     contexts
         The number of sentences for each new token.
     epochs
