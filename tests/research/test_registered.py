@@ -20,7 +20,7 @@ from research.registered import (
     RegisteredBlock,
     by_data,
     judge,
-    lacking,
+    missing_parts,
     outcome,
     registered_blocks,
     regret,
@@ -153,7 +153,7 @@ def test_raw_rows_that_are_not_run_yet_change_the_regret_alone() -> None:
 def test_a_missing_run_leaves_the_test_open() -> None:
     file = part_of(KEPT_ASIDE, {"rte": {**GAINS, RULE: -9.0}})
     blocks = registered_blocks([without_a_run(file, "xavier")])
-    assert len(lacking(blocks, KEPT_ASIDE)) == 1
+    assert len(missing_parts(blocks, KEPT_ASIDE)) == 1
     assert outcome(blocks) == "open"
     assert outcome(registered_blocks([part_of(KEPT_ASIDE, fewer_seeds=1)])) == "open"
     fewer = replace(file.experiment, blocks=file.experiment.blocks[1:])

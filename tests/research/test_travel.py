@@ -14,7 +14,7 @@ from embinit.experiments.runs.result import Result
 from embinit.reports.results_reader import ResultsFile
 from embinit.statistics import pool_blocks
 from research import power, rates, travel_page
-from research.travel import RULES, Length, Rule, cost_of_random, factor, judge, lengths, standardized
+from research.travel import RULES, Length, Rule, factor, judge, lengths, regret_of_random, standardized
 from tests.reports import made
 
 #: Rate of the rows -> BLEU after each epoch; the slower, the later and the higher.
@@ -77,7 +77,7 @@ def test_regret_is_the_distance_to_the_best_of_all_rates_and_of_random_rows() ->
     assert one.score(10**-1.5) == pytest.approx(2.0)
     assert one.score(1e-9) == 1.0
     assert length(random=5.0).regret(3.0) == 2
-    assert cost_of_random([length(random=1.0), length("b", random=3.0)]).mean == pytest.approx(1.0)
+    assert regret_of_random([length(random=1.0), length("b", random=3.0)]).mean == pytest.approx(1.0)
 
 
 def test_a_rule_is_fitted_where_its_optimum_lies_and_never_goes_above_the_full_rate() -> None:
@@ -106,7 +106,7 @@ def test_data_sets_weigh_the_same_however_many_lengths_they_have() -> None:
 
 
 def test_fields_pair_slow_rows_with_every_comparator_by_seed() -> None:
-    found = rates.fields([compact(), compact()])
+    found = rates.rate_settings([compact(), compact()])
     slow = next(one for one in found if one.mechanism == "found_rate")
     assert slow.differences("random rows") == {1: 17.0, 2: 17.0}
     assert slow.differences("standardized rows at the full rate") == {1: 5.0, 2: 5.0}

@@ -8,27 +8,27 @@ from dataclasses import replace
 from embinit.experiments.experiment import Planned
 from embinit.experiments.spec import Spec
 from embinit.reports.results_reader import ResultsFile
-from research.judging import advised, outcome
+from research.judging import advised_start, outcome
 from research.trials import trials
 from tests.reports import made
 from tests.research.advised import WIDE, measured, one, respecified, seen, trained
 
 
 def test_too_few_seeds_runs_that_are_not_there_and_other_rows_leave_it_open() -> None:
-    assert one(9.0, WIDE, seeds=4).open == "4 seeds that all starts have; 5 are needed"
+    assert one(9.0, WIDE, seeds=4).open_reason == "4 seeds that all starts have; 5 are needed"
     (alone,) = trials([measured({"x": [seen(9.0)]})])
-    assert alone.open == "not trained yet"
-    assert advised(alone) == "pretrained_xavier"
-    assert outcome(alone, advised(alone)).word == "open"
+    assert alone.open_reason == "not trained yet"
+    assert advised_start(alone) == "pretrained_xavier"
+    assert outcome(alone, advised_start(alone)).status == "open"
     trial = one(9.0, {name: WIDE[name] for name in ("xavier", "pretrained")})
-    assert outcome(trial, advised(trial)).why == "pretrained_xavier was not run"
+    assert outcome(trial, advised_start(trial)).reason == "pretrained_xavier was not run"
     ran, looked = trained({"x": WIDE}), measured({"x": [{**seen(9.0), "rows": "those"}]})
     assert looked.measured is not None
     spec = next(run.spec for run in ran.experiment.blocks[0].runs if dict(run.axes)["recipe"] == "pretrained")
     sides = tuple((name, replace(side, rows="these")) for name, side in spec.sides)
     ran.results[spec.key] = replace(ran.results[spec.key], spec=replace(spec, sides=sides))
     (other,) = trials([ran, looked])
-    assert other.open == "other rows were trained than diagnosed"
+    assert other.open_reason == "other rows were trained than diagnosed"
 
 
 def test_what_several_files_trained_in_one_setting_is_one_cell() -> None:
@@ -40,10 +40,10 @@ def test_what_several_files_trained_in_one_setting_is_one_cell() -> None:
     begun = trained({"x": {"xavier": 37.0, "xavier_pretrained": 33.0}}, seeds=3)
     for files in itertools.permutations((fewer, more, begun)):
         (trial,) = trials([*files, looked])
-        assert not trial.open
+        assert not trial.open_reason
         assert set(trial.scores) == {*WIDE, "pretrained_shuffled"}
         assert {len(scores) for scores in trial.scores.values()} == {6}
-        assert outcome(trial, advised(trial)).word == "hit"
+        assert outcome(trial, advised_start(trial)).status == "hit"
 
 
 def test_of_two_settings_the_one_with_more_recipes_and_then_seeds_counts() -> None:
@@ -78,7 +78,7 @@ def test_a_block_with_several_settings_is_no_cell() -> None:
     found = {run.spec.key: made.result(run.spec, 37.0) for run in runs}
     several = ResultsFile(replace(ran.experiment, blocks=(replace(block, runs=runs),)), found)
     (trial,) = trials([several, measured({"x": [seen(9.0)]})])
-    assert trial.open == "its runs differ in more than the start"
+    assert trial.open_reason == "its runs differ in more than the start"
 
 
 def test_sides_that_were_run_as_they_are_advised_are_a_recipe_of_their_own() -> None:
@@ -92,5 +92,5 @@ def test_sides_that_were_run_as_they_are_advised_are_a_recipe_of_their_own() -> 
 
     ran = respecified(trained({"x": {**WIDE, "mixed": 41.0}}), spec)
     (trial,) = trials([ran, measured({"x": [seen(0.5), seen(9.0, "target")]})])
-    assert advised(trial) == trial.best == "pretrained / pretrained_xavier"
-    assert outcome(trial, "pretrained_xavier").word == "miss"
+    assert advised_start(trial) == trial.best == "pretrained / pretrained_xavier"
+    assert outcome(trial, "pretrained_xavier").status == "miss"
