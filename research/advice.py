@@ -81,7 +81,7 @@ def _answer(ours: Tally, blind: Mapping[str, Tally]) -> str:
     return (
         f"The start that it advises was the best one, or not significantly worse, in {ours.hits} of "
         f"{plural(ours.judged, 'block')}, with a mean regret of {_regret(ours)}. That is {word} the {most} of {others}, "
-        f"the best of {len(blind)} advisers that look at no rows."
+        f"the best of {len(blind)} advisers that ignore the rows."
     )
 
 
@@ -126,12 +126,12 @@ def _reading(trials: Sequence[Trial]) -> list[str]:
     judged = [trial for trial in trials if not trial.open_reason]
     alike = [trial for trial in judged if all(outcome(trial, name).status == "hit" for name in BLIND_RECIPES)]
     bullets = [
-        "A start is a recipe, at the full rate unless a rate is named. A hit is the start with the highest mean of all "
-        "that were run in the block, or one whose paired 95 % interval against it reaches zero. The regret is the distance "
-        f"to the highest mean. Blocks in which all starts share fewer than {SEEDS} seeds are open and not counted.",
+        "A start is a recipe, at the full rate unless a rate is named. A hit is the start with the highest mean in its "
+        "block, or a start whose paired 95 % interval against that one reaches zero. The regret is the distance to the "
+        f"highest mean. Blocks in which all starts share fewer than {SEEDS} seeds are open and do not count.",
         f"In {len(alike)} of {plural(len(judged), 'block')} each of the three recipes is a hit, so they say nothing about "
-        "an adviser. The interval of the share is Wilson's, as if blocks were independent; they share tasks and sources, so "
-        "it is too narrow.",
+        "an adviser. The interval of the share is Wilson's, which takes blocks as independent. It is too narrow, because "
+        "blocks share tasks and sources.",
     ]
     stand_ins = [trial.name for trial in judged if has_stand_in(trial)]
     if stand_ins:

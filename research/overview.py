@@ -44,8 +44,8 @@ def cost(summaries: Sequence[Summary]) -> str:
     devices = ", ".join(dict.fromkeys(device for summary in summaries for device in summary.cost.devices))
     took = duration(busy(summary.cost for summary in summaries))
     return (
-        f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}, what ran side by "
-        f"side counted once; the paper's Table 1 alone took about {paper_hours():.0f} GPU-hours by its Table 5."
+        f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}; time that "
+        f"runs share counts once. The paper's Table 1 alone took about {paper_hours():.0f} GPU-hours, by its Table 5."
     )
 
 
@@ -86,7 +86,7 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
         (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
     ]
     claim, case = max(cases, key=lambda pair: abs(pair[1].difference.mean))
-    gain = f" in what {claim.gain} gain" if claim.gain else ""
+    gain = f" in the gain from {claim.gain}" if claim.gain else ""
     return f"{claim.ours} against {claim.against} {difference_text(case.difference, case.metric)}{gain} ({case.where})"
 
 
@@ -96,9 +96,11 @@ def _missing(summaries: Sequence[Summary]) -> list[str]:
     without_files = len({block.name for block in missing.values() if block.lacks_files})
     waiting = sum(not block.lacks_files for block in missing.values())
     parts = (
-        [f"{plural(without_files, 'block needs', 'blocks need')} files that are not at hand"] if without_files else []
+        [f"{plural(without_files, 'block needs', 'blocks need')} files that are missing here"] if without_files else []
     )
     parts += (
-        [f"{plural(waiting, 'block')} could be run and {'is' if waiting == 1 else 'are'} not yet"] if waiting else []
+        [f"{plural(waiting, 'block')} can be run, but {'has' if waiting == 1 else 'have'} not been yet"]
+        if waiting
+        else []
     )
-    return [f"Not run: {'; '.join(parts)}. Each is named at the end of its experiment's page."] if parts else []
+    return [f"Not run: {'; '.join(parts)}. The page of each experiment lists its missing blocks."] if parts else []

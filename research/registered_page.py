@@ -73,7 +73,7 @@ def headline(blocks: Sequence[RegisteredBlock]) -> str:
     """Return the outcome of the test, and the advice that follows."""
     result = outcome(blocks)
     if result == "open":
-        return f"Open. Not there: {open_text(blocks)}."
+        return f"Open. Missing: {open_text(blocks)}."
     return f"{_SENTENCES[result]} Advice that follows: {OUTCOMES[result]}"
 
 
@@ -140,16 +140,16 @@ def _lengths(blocks: Sequence[RegisteredBlock]) -> Table:
 
 def _reading(blocks: Sequence[RegisteredBlock]) -> list[str]:
     lines = [
-        "Differences in BLEU or points, paired by seed. The mean is one over blocks, then over data sets. Intervals take "
-        "the seed as the unit.",
+        "Differences in BLEU or points, paired by seed. The mean is taken over blocks, then over data sets. "
+        "Intervals are clustered by seed.",
         "A gain: the interval of the difference to random rows lies above zero. No loss: the intervals of both differences "
         f"lie above −{margin():g}.",
     ]
     short = [block.name for block in blocks if not block.long_enough]
     if short:
         lines.append(
-            f"{plural(len(short), 'block')} trained for less than {ENOUGH} times what random rows need, which the rule asks "
-            f"for. They count all the same, as registered: {'; '.join(short)}."
+            f"{plural(len(short), 'block')} trained for fewer than {ENOUGH} times the epochs that random rows need, the "
+            f"minimum of the rule. They count nevertheless, as registered: {'; '.join(short)}."
         )
     unscored = sum(block.unscored for block in blocks)
     if unscored:

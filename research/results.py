@@ -124,7 +124,7 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
         "# Results",
         "",
         "`make results` writes this page and the pages that it links from the files in `results/`. "
-        "It computes every number anew.",
+        "It recomputes every number.",
         "",
         *overview.section(ordered, findings(ordered), diagnosed),
         "## Pages",
@@ -267,7 +267,7 @@ def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list
         ]
     commands = " and ".join(f"`{command}`" for command in summary.commands)
     cost = f"{plural(summary.cost.runs, 'run')}, {duration(busy([summary.cost]))}. " if summary.cost.runs else ""
-    return [*lines, f"{cost}Again: {commands}.", ""]
+    return [*lines, f"{cost}To repeat this experiment, run {commands}.", ""]
 
 
 def _join_measured(blocks: Sequence[CompletedBlock]) -> Table | None:

@@ -89,9 +89,9 @@ def _answer(verdicts: Sequence[JudgedRule], trainings: Sequence[Length]) -> str:
     travels = [length.travel(length.best) for length in trainings]
     best = min(verdicts, key=lambda judged: (judged.left_out.mean, judged.left_out.worst))
     return (
-        f"There is no one travel: the rate that does best lets rows move {compact(min(travels))} to {compact(max(travels))} "
-        f"times their σ. On data sets that did not make the rule, “{best.rule.name}” has the lowest mean regret: "
-        f"{fixed(best.left_out.mean, 2)} BLEU or points below the best, {fixed(best.left_out.worst, 2)} at the worst."
+        f"No single travel is best: at the best rates, rows can move {compact(min(travels))} to {compact(max(travels))} "
+        f"times their σ. On data sets left out of the fit, “{best.rule.name}” has the lowest mean regret: "
+        f"{fixed(best.left_out.mean, 2)} BLEU or points, {fixed(best.left_out.worst, 2)} in the worst case."
     )
 
 
@@ -140,15 +140,15 @@ def _reading(trainings: Sequence[Length]) -> list[str]:
         f"{plural(len(trainings), 'training')} of standardized rows on {data} data sets: every block of open/travel.toml at "
         f"every length of at least {ENOUGH} times the epochs after which random rows are best. Scores are on the validation "
         "split, of the epoch that embinit keeps.",
-        f"They are prefixes of the runs of {plural(len({length.block for length in trainings}), 'block')} and overlap, so "
-        "that they are not as many replications.",
-        "Regret is the distance to the best of random rows and of all rates, in BLEU or points. The mean is one over data "
-        "sets of their means.",
+        f"They are prefixes of the runs of {plural(len({length.block for length in trainings}), 'block')} and overlap, "
+        "so they are not independent replications.",
+        "Regret is the distance to the best of random rows and of all rates, in BLEU or points. The mean is taken over "
+        "the lengths of a data set, then over data sets.",
         "Constants have the lowest worst regret. Left out: the constants come from the other data sets. Multi30k is the "
         "only translation among them, so a constant for each kind of task is a classifier's when Multi30k is left out.",
-        "A tenth was not chosen here, but on MNLI and on SST-2 in earlier experiments, so only Multi30k and MRPC are "
-        "new to it. The best formulas differ by less than the noise of four data sets; the simplest one is taken.",
-        "MRPC decides little: random rows are hardly above its larger class.",
+        "The tenth was chosen on MNLI and SST-2 in earlier experiments, so only Multi30k and MRPC test it. The best "
+        "formulas differ by less than the noise of four data sets, so the simplest one is used.",
+        "MRPC decides little: random rows are hardly better than the share of its larger class.",
     ]
 
 
@@ -262,7 +262,7 @@ def _equal() -> str:
     return (
         "Both criteria must hold. If the rule and standardized rows at the full rate are equally good, both hold on the "
         f"data sets kept aside in {share} % of the tests, even with a gain of one point over random rows, because an "
-        "interval of this width seldom leaves out a loss of 0.3."
+        "interval of this width seldom excludes a loss of 0.3."
     )
 
 

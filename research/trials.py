@@ -162,7 +162,7 @@ def _trial(block: Mapping[str, Any], files: Sequence[_TrainedBlock], several: bo
             if rate != 1:
                 rates[name] = rate
             if row.unscored:
-                failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} left nothing to score"
+                failed[name] = f"{row.unscored} of {plural(row.planned, 'run')} without a score"
     valid = {name: scores for name, scores in by_start.items() if scores and name not in failed}
     # A start with too few seeds so far does not delay the others.
     valid = {name: scores for name, scores in valid.items() if len(scores) >= SEEDS} or valid

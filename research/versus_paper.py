@@ -35,8 +35,8 @@ def section(summaries: Sequence[Summary]) -> list[str]:
         lines += [f"## {text(name)}", "", *_blocks(list(by_table[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
-        "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "
-        "compared. The best epoch is the mean over seeds of the one whose weights were scored.",
+        "than the paper's or on part of it, or BLEU over other tokens; only the order of the initializations can be "
+        "compared. The best epoch is the epoch whose weights were scored, as a mean over seeds.",
         "",
     ]
     sources = dict(source for name in by_table for part in by_table[name].values() for source in part.sources)

@@ -89,7 +89,7 @@ def test_a_recipe_with_unscored_runs_is_never_the_best_and_a_miss_if_advised() -
     assert trial.best == "xavier"
     assert (outcome(trial, advised_start(trial)).status, outcome(trial, advised_start(trial)).reason) == (
         "miss",
-        "1 of 8 runs left nothing to score",
+        "1 of 8 runs without a score",
     )
 
 

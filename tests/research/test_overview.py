@@ -53,7 +53,7 @@ def test_the_section_has_a_line_for_each_finding_each_open_question_and_the_advi
     assert "**Which scale?** Best: " in text
     assert "xavier at 0.1 (38." in text or "xavier at 0.1 (37." in text
     assert "in 1 of 1 block" in text
-    assert "Not run: 1 block needs files that are not at hand." in text
+    assert "Not run: 1 block needs files that are missing here." in text
 
 
 def test_the_largest_case_against_a_finding_is_named() -> None:
