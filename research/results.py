@@ -96,7 +96,7 @@ def read_files(folder: Path) -> list[ResultsFile]:
     """Return all results in a folder, sorted by file name."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        raise EmbinitError(f"{folder} contains no results (*.json)")
+        raise EmbinitError(f"{folder} holds no results (*.json)")
     return [read_compact(path) for path in paths]
 
 
