@@ -1,4 +1,4 @@
-"""Time, memory, and what the machine can do at most."""
+"""Time and memory of training steps, and the peak speed of the machine."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.cases import Case, Timed
-from benchmarks.tasks import peak
+from benchmarks.cases import Case, Timing
+from benchmarks.tasks import peak_bytes
 
 
-def ready(case: Case) -> None:
-    """Set the threads and the precision of float32 products, and begin counting memory anew."""
+def prepare_device(case: Case) -> None:
+    """Set the number of threads and the precision of float32 products, and reset the memory statistics."""
     torch.set_num_threads(case.threads)
     if case.cuda:
         torch.backends.cuda.matmul.allow_tf32 = case.precision == "tf32"
@@ -22,31 +22,31 @@ def ready(case: Case) -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
-def wait(case: Case) -> None:
-    """Return when the device has done what it was asked for."""
+def synchronize(case: Case) -> None:
+    """Wait until the device has finished its work."""
     if case.cuda:
         torch.cuda.synchronize()
 
 
-def memory(case: Case) -> float:
-    """Return the peak in MB: of the card's allocated memory, or of this process with all that it imported."""
-    return (torch.cuda.max_memory_allocated() if case.cuda else peak()) / 1e6
+def peak_mb(case: Case) -> float:
+    """Return the peak memory in MB: allocated on the card, or of this process with its imports."""
+    return (torch.cuda.max_memory_allocated() if case.cuda else peak_bytes()) / 1e6
 
 
-def timed(step: Callable[[int], object], case: Case) -> float:
-    """Return seconds a step, numbered from 0; those that warm up do not count."""
-    for number in range(case.warm):
+def time_steps(step: Callable[[int], object], case: Case) -> float:
+    """Return the seconds per step, without the warm-up. `step` takes the number of a step, from 0."""
+    for number in range(case.warmup_steps):
         step(number)
-    wait(case)
+    synchronize(case)
     start = time.perf_counter()
-    for number in range(case.warm, case.warm + case.steps):
+    for number in range(case.warmup_steps, case.warmup_steps + case.steps):
         step(number)
-    wait(case)
+    synchronize(case)
     return (time.perf_counter() - start) / case.steps
 
 
-class Stamps:
-    """The time between two steps of a loop that is not ours: `stamp` is called once at the end of each step."""
+class StepTimer:
+    """Timer for the training loop of another program, which calls `stamp` once per step."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
@@ -57,36 +57,37 @@ class Stamps:
 
     @property
     def steps(self) -> int:
-        """Return how many steps the loop has to do."""
-        return self._case.warm + self._case.steps
+        """Return the number of steps that the loop must run."""
+        return self._case.warmup_steps + self._case.steps
 
     def stamp(self) -> None:
+        """Count a step; store the time and memory after the last one."""
         self._done += 1
-        if self._done in (self._case.warm, self.steps):
-            wait(self._case)
+        if self._done in (self._case.warmup_steps, self.steps):
+            synchronize(self._case)
             now = time.perf_counter()
             self.seconds = (now - self._start) / self._case.steps
             self._start = now
         if self._done == self.steps:
-            self.memory = memory(self._case)
+            self.memory = peak_mb(self._case)
 
 
-def matrix_product(case: Case) -> Timed:
-    """Return the seconds of one large square product in the case's precision, the best of ten."""
-    ready(case)
+def matrix_product(case: Case) -> Timing:
+    """Return the seconds of one large square matrix product in the case's precision, the best of 13."""
+    prepare_device(case)
     dtype = torch.bfloat16 if case.precision == "bfloat16" else torch.float32
     size = product_size(case)
     a, b = (torch.randn(size, size, device=case.device).to(dtype) for _ in range(2))
     best = float("inf")
     for _ in range(13):
-        wait(case)
+        synchronize(case)
         start = time.perf_counter()
         a @ b
-        wait(case)
+        synchronize(case)
         best = min(best, time.perf_counter() - start)
-    return Timed(best, memory(case), 0)
+    return Timing(best, peak_mb(case), 0)
 
 
 def product_size(case: Case) -> int:
-    """Return the rows and columns of the product that shows what the machine can do."""
+    """Return the number of rows and of columns in `matrix_product`."""
     return 8192 if case.cuda else 2048

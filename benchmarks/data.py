@@ -1,4 +1,4 @@
-"""The files that are measured: real ones where the environment names them, and else made ones of the same shape."""
+"""Input files: real ones if environment variables name their folders, otherwise generated ones of the same shape."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-MADE = Path("build/bench")
+FOLDER = Path("build/bench")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of the input files and of the tasks."""
 
     words: int = 400_000
     wide_words: int = 200_000
@@ -46,24 +46,24 @@ QUICK = Sizes(
 )
 
 
-def real(variable: str, *parts: str) -> Path | None:
-    """Return a file below the folder that an environment variable names, where it is there."""
+def real_file(variable: str, *parts: str) -> Path | None:
+    """Return a file below the folder that an environment variable names; None if there is no such file."""
     folder = os.environ.get(variable)
     path = Path(folder, *parts) if folder else None
     return path if path is not None and path.exists() else None
 
 
 def glove(sizes: Sizes) -> tuple[Path, str]:
-    """Return glove.6B.50d.txt, or a made file of its shape, and what it is."""
-    file = None if sizes.quick else real("EMBINIT_VECTORS", "glove-6b-50d", "glove.6B.50d.txt")
+    """Return glove.6B.50d.txt or a generated file of its shape, and a description."""
+    file = None if sizes.quick else real_file("EMBINIT_VECTORS", "glove-6b-50d", "glove.6B.50d.txt")
     if file is not None:
         return file, "glove.6B.50d"
-    return text_file(sizes.words, 50), f"made, {sizes.words:,} x 50"
+    return text_file(sizes.words, 50), f"generated, {sizes.words:,} x 50"
 
 
 def text_file(count: int, dim: int) -> Path:
-    """Return a made GloVe text; every fourth word is the answer to the three before it, more or less."""
-    path = MADE / f"made.{count}.{dim}d.txt"
+    """Return a generated GloVe text. Every fourth word answers the analogy of the three before it, with noise."""
+    path = FOLDER / f"made.{count}.{dim}d.txt"
     if path.exists():
         return path
     rng = np.random.default_rng(0)
@@ -78,27 +78,27 @@ def text_file(count: int, dim: int) -> Path:
     return path
 
 
-def words_of(path: Path) -> list[str]:
-    """Return the words of a GloVe text."""
+def read_words(path: Path) -> list[str]:
+    """Return the words of a GloVe text file."""
     with path.open("rb") as file:
         return [line.partition(b" ")[0].decode() for line in file]
 
 
-def spread(words: list[str], count: int) -> list[str]:
-    """Return so many words, evenly spread."""
+def evenly_spaced(words: list[str], count: int) -> list[str]:
+    """Return `count` words at equal distances."""
     return [words[i] for i in np.linspace(0, len(words) - 1, count).astype(int).tolist()]
 
 
-def saved(name: str, content: object) -> str:
-    """Write JSON for a task to read, and return its path."""
-    path = MADE / name
+def save_json(name: str, content: object) -> str:
+    """Write JSON for a task, and return its path."""
+    path = FOLDER / name
     path.write_text(json.dumps(content))
     return str(path)
 
 
 def fasttext_model(sizes: Sizes) -> Path:
-    """Return a made fastText model: random n-gram rows, as many as the published ones have, and words `word17x`."""
-    path = MADE / f"made.{sizes.buckets}.{sizes.model_dim}d.bin"
+    """Return a generated fastText model with random rows and, by default, as many n-grams as the published models."""
+    path = FOLDER / f"made.{sizes.buckets}.{sizes.model_dim}d.bin"
     if path.exists():
         return path
     rng = np.random.default_rng(0)
@@ -120,18 +120,18 @@ def fasttext_model(sizes: Sizes) -> Path:
 
 
 def model_word(i: int) -> str:
-    """Return a word of eight to ten letters, another for each number."""
+    """Return the ten-letter word of a number; different numbers have different words."""
     letters = "etaoinshrdlucmfwypvbgk"
     digits = [i % 22, i // 22 % 22, i // 484 % 22, i // 10_648 % 22]
     return "be" + "".join(letters[(digit * 7 + place) % 22] + "a" for place, digit in enumerate(digits))
 
 
 def checkpoint(sizes: Sizes) -> tuple[Path, str]:
-    """Return a real checkpoint's folder, or one of BERT-base's size (or tiny) that transformers has saved."""
-    folder = None if sizes.quick else real("EMBINIT_VECTORS", "minilm")
+    """Return a real checkpoint's folder, or a random BERT-base (tiny with `--quick`), and a description."""
+    folder = None if sizes.quick else real_file("EMBINIT_VECTORS", "minilm")
     if folder is not None:
         return folder, "all-MiniLM-L6-v2"
-    path = MADE / ("bert-tiny" if sizes.quick else "bert-base")
+    path = FOLDER / ("bert-tiny" if sizes.quick else "bert-base")
     if not (path / "vocab.txt").exists():
         import torch
         from transformers import BertConfig, BertModel
@@ -143,12 +143,12 @@ def checkpoint(sizes: Sizes) -> tuple[Path, str]:
         BertModel(BertConfig(**(tiny if sizes.quick else {}))).save_pretrained(path)
         count = json.loads((path / "config.json").read_text())["vocab_size"]
         (path / "vocab.txt").write_text("[UNK]\n" + "".join(f"w{i}\n" for i in range(1, count)))
-    return path, "made, tiny" if sizes.quick else "made, BERT-base's size"
+    return path, "generated, tiny" if sizes.quick else "generated, size of BERT-base"
 
 
 def padded_checkpoint(others: int) -> Path:
-    """Return a made checkpoint with an embedding of 20,000 x 384 behind so many bytes of other weights, all holes."""
-    path = MADE / f"padded-{others}"
+    """Return a generated checkpoint: an embedding of 20,000 x 384 after `others` bytes of other weights (a hole)."""
+    path = FOLDER / f"padded-{others}"
     if (path / "vocab.txt").exists():
         return path
     path.mkdir(exist_ok=True)
@@ -174,13 +174,13 @@ def padded_checkpoint(others: int) -> Path:
 
 
 def questions(sizes: Sizes, vectors: Path) -> tuple[Path, str]:
-    """Return an analogy file in lower case (GloVe's), and what it is: both sides then read it as it stands."""
-    file = None if sizes.quick else real("EMBINIT_DATA", "analogy", "questions-words.txt")
-    path = MADE / "questions.txt"
+    """Return an analogy file in lower case, as GloVe needs it, and a description. Both tools read it unchanged."""
+    file = None if sizes.quick else real_file("EMBINIT_DATA", "analogy", "questions-words.txt")
+    path = FOLDER / "questions.txt"
     if file is not None and vectors.name == "glove.6B.50d.txt":
         path.write_text(file.read_text(encoding="utf-8").lower(), encoding="utf-8")
         return path, "questions-words.txt"
-    words = words_of(vectors)[: sizes.candidates]
+    words = read_words(vectors)[: sizes.candidates]
     lines = [" ".join(words[i : i + 4]) for i in range(0, len(words) - 3, 4)]
     path.write_text(": made\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    return path, f"made, {len(lines):,} questions"
+    return path, f"generated, {len(lines):,} questions"

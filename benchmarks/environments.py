@@ -1,4 +1,4 @@
-"""Peers whose dependencies do not go with ours: each in a virtual environment of its own, made once."""
+"""Virtual environments for peers whose dependencies conflict with ours. Each is created once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 TORCH = ["torch==2.13.0"]
-#: helpers.py imports importlib_metadata, which 2.3.0 does not declare.
+#: JoeyNMT's helpers.py imports importlib_metadata, which 2.3.0 does not declare.
 JOEYNMT = (TORCH, ["joeynmt==2.3.0", "protobuf<3.21", "importlib_metadata"])
-#: The trainer needs accelerate.
+#: transformers' Trainer needs accelerate.
 MARIAN = (TORCH, ["transformers[torch]==5.22.2"])
 
 
 class Missing(Exception):
-    """An environment cannot be made; the message says why."""
+    """An environment cannot be created; the message gives the reason."""
 
 
 def environment(name: str, *installs: list[str]) -> Path:
-    """Return the Python of `.venv-NAME` with these pip installs done in turn."""
+    """Return the Python of `.venv-NAME` after these calls of `pip install`, one list of arguments each."""
     folder = ROOT / f".venv-{name}"
     ready = folder / ".ready"
     wanted = json.dumps(installs)
@@ -34,8 +34,8 @@ def environment(name: str, *installs: list[str]) -> Path:
 
 
 def run(command: list[str], failure: str) -> None:
-    """Run a command, or raise `Missing` with its last line of complaint."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
-        raise Missing(f"{failure}: {lines[-1] if lines else 'no reason given'}")
+    """Run a command; if it fails, raise `Missing` with the last line of its error output."""
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        lines = [line for line in process.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
+        raise Missing(f"{failure}: {lines[-1] if lines else 'no error message'}")

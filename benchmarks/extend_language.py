@@ -1,6 +1,6 @@
-"""A small language model for `benchmarks.extend`: trained by this project, written out by `embinit convert`, and scored.
+"""Train, convert and score the small language model of `benchmarks.extend`.
 
-Perplexity is per word, so that tokenizers can be compared: the loss of all tokens, over the number of words.
+Perplexity is per word, the loss of all tokens over the number of words, so that tokenizers can be compared.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 FILES = {"train": "train.tokens.gz", "valid": "valid.tokens.gz", "test": "test.tokens.gz"}
-#: Lines of WikiText-2's training part: the first train the model, and the last are scored as the split `train`.
+#: Lines of WikiText-2's training part: the first `TRAINED` train the model; the last `HELD` are the split `train`.
 TRAINED, HELD = 3_000, 1_000
-#: Lines that the model is scored on.
+#: Number of lines to score.
 SCORED = 400
 TOKENS = 2_000
-#: Words that become tokens: the most frequent ones that the tokenizer splits.
+#: Number of words that become tokens: the most frequent ones that the tokenizer splits.
 WORDS = 500
 #: Texts are scored in parts of this many words, each after the end token.
 PART = 40
@@ -56,7 +56,7 @@ def wiki_lines(data: Path, split: str) -> list[str]:
 
 
 def scored_lines(data: Path, split: str) -> list[str]:
-    """Return the lines that a split of the benchmark is scored on; those of `train` did not train the model."""
+    """Return the lines of a split that are scored. The model was not trained on the lines of `train`."""
     if split == "train":
         return wiki_lines(data, "train")[-HELD:][:SCORED]
     return wiki_lines(data, "valid" if split == "dev" else "test")[:SCORED]
@@ -74,7 +74,7 @@ def language_model(data: Path, work: Path) -> Path:
         (run,) = (path for path in (work / "runs").iterdir() if not path.name.startswith("."))
         if not (work / "converted").exists():
             subprocess.run([*base, "convert", str(run), "-o", "converted"], check=True, cwd=work, stdout=sys.stderr)
-        _with_tokenizer(work, folder)
+        _save_with_tokenizer(work, folder)
     return folder
 
 
@@ -87,20 +87,20 @@ def _write_inputs(data: Path, work: Path) -> None:
     train = wiki_lines(data, "train")[:TRAINED]
     for name, lines in (("train", train), ("valid", wiki_lines(data, "valid")), ("test", wiki_lines(data, "test"))):
         (work / "text" / f"{name}.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=TOKENS, initial_alphabet=alphabet, special_tokens=["<unk>", "<pad>", END], show_progress=False
     )
-    made.train_from_iterator(train, trainer)
+    tokenizer.train_from_iterator(train, trainer)
     specials = {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": END, "eos_token": END}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **specials).save_pretrained(work / "tokenizer")
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **specials).save_pretrained(work / "tokenizer")
     (work / "spec.toml").write_text(SPEC)
 
 
-def _with_tokenizer(work: Path, folder: Path) -> None:
+def _save_with_tokenizer(work: Path, folder: Path) -> None:
     """Save the converted model with its rows in the order of the tokenizer's ids, and with the tokenizer."""
     import torch
     import transformers
@@ -109,7 +109,7 @@ def _with_tokenizer(work: Path, folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(work / "tokenizer")
     place = {token: i for i, token in enumerate(json.loads((work / "converted/vocabulary.json").read_text("utf-8")))}
     names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-    # Tokens that the training text does not have get the row of <unk>.
+    # Tokens that do not occur in the training text get the row of <unk>.
     order = [place.get(name, place["<unk>"]) for name in names]
     rows = model.get_input_embeddings().weight.detach()[order].clone()
     model.resize_token_embeddings(len(order))
@@ -125,8 +125,8 @@ def _with_tokenizer(work: Path, folder: Path) -> None:
 def frequent_words(tokenizer: Any, lines: Sequence[str]) -> list[str]:
     """Return the most frequent words that a tokenizer splits, in alphabetical order."""
     counts = Counter(word for line in lines for word in line.split() if word.isalpha() and len(word) > 1)
-    found = [word for word, _ in counts.most_common() if len(tokenizer.tokenize(f" {word}")) > 1]
-    return sorted(found[:WORDS])
+    split = [word for word, _ in counts.most_common() if len(tokenizer.tokenize(f" {word}")) > 1]
+    return sorted(split[:WORDS])
 
 
 def text_parts(lines: Sequence[str]) -> list[str]:
@@ -136,9 +136,9 @@ def text_parts(lines: Sequence[str]) -> list[str]:
 
 
 def word_losses(
-    model: Any, tokenizer: Any, parts: Sequence[str], gone: Mapping[int, Sequence[int]] = MappingProxyType({})
+    model: Any, tokenizer: Any, parts: Sequence[str], removed: Mapping[int, Sequence[int]] = MappingProxyType({})
 ) -> list[np.ndarray]:
-    """Return the loss of each word of each part, in nats; tokens that are `gone` are read as their old pieces."""
+    """Return the loss of each word of each part, in nats; `removed` maps tokens to the old pieces that replace them."""
     import torch
 
     numbers, ids_of = [], []
@@ -149,7 +149,7 @@ def word_losses(
         pairs = [
             (i, int(words[end - 1]))
             for token, (_, end) in zip(row, offsets, strict=True)
-            for i in gone.get(token, (token,))
+            for i in removed.get(token, (token,))
         ]
         ids_of.append([token for token, _ in pairs])
         numbers.append([word for _, word in pairs])
@@ -162,15 +162,15 @@ def word_losses(
             for row, place in enumerate(places):
                 ids[row, 1 : 1 + len(ids_of[place])] = torch.tensor(ids_of[place])
             logits = model(input_ids=ids).logits[:, :-1].float()
-            logits[..., list(gone)] = -torch.inf
-            found = -logits.log_softmax(dim=2).gather(2, ids[:, 1:, None])[..., 0].numpy()
+            logits[..., list(removed)] = -torch.inf
+            nats = -logits.log_softmax(dim=2).gather(2, ids[:, 1:, None])[..., 0].numpy()
             for row, place in enumerate(places):
-                np.add.at(losses[place], numbers[place], found[row, : len(numbers[place])])
+                np.add.at(losses[place], numbers[place], nats[row, : len(numbers[place])])
     return losses
 
 
 def perplexities(losses: Sequence[np.ndarray], parts: Sequence[str], words: Sequence[str]) -> tuple[float, float]:
-    """Return the perplexity per word of all words, and of the words that are not new tokens."""
+    """Return the perplexity per word: over all words, and over the words that are not new tokens."""
     new = set(words)
     other = np.concatenate([[word not in new for word in part.split()] for part in parts])
     every = np.concatenate(list(losses))

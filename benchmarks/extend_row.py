@@ -1,4 +1,4 @@
-"""One row of `benchmarks.extend` in a process of its own: `python -m benchmarks.extend_row JSON` prints JSON."""
+"""Measure one row of `benchmarks.extend`: `python -m benchmarks.extend_row JSON` prints JSON."""
 
 from __future__ import annotations
 
@@ -27,47 +27,48 @@ from benchmarks.extend_language import (
     word_losses,
 )
 
+#: Number of random halves of the words that are scored.
 HALVES = 3
-#: The peer's version, and what its own environment needs.
+#: Packages of deepfocus' environment.
 DEEPFOCUS = (TORCH, ["numpy<2.4", "deepfocus==1.0.1"])
 
 
 @dataclass(frozen=True)
 class ExtendCase:
-    """One row: a model, the words or the tokenizer that it gets, and the method."""
+    """One row: a model, its new words or new tokenizer, and the method."""
 
     method: str
     model: str
     data: str
     split: str
-    #: a folder for sentence vectors that rows share
+    #: folder for sentence vectors that rows share
     work: str
-    #: the folder of a new tokenizer; None: the split words of the split's sentences become tokens
+    #: folder of the new tokenizer; None if the split words of the sentences become tokens
     tokenizer: str | None = None
     text: bool = False
-    #: pairs that are used; 0 for all
+    #: number of pairs to use; 0 for all
     pairs: int = 0
     contexts: int = 8
-    #: whether the model is a causal one, which is scored by its perplexity
+    #: whether the model is a causal language model, which is scored by its perplexity
     language: bool = False
 
 
 @dataclass(frozen=True)
 class ExtendScores:
-    """The numbers of a row. Sentences with new tokens, and pairs with such a sentence, are affected."""
+    """The scores of a row. A sentence with new tokens is affected, and so is a pair with such a sentence."""
 
     words: int
-    #: the rank correlation, or the perplexity per word of a language model
+    #: rank correlation, or a language model's perplexity per word
     score: float
     original: float
-    #: of affected pairs, or the perplexity of words that are no new tokens
+    #: rank correlation of affected pairs, or perplexity of words that are not new tokens
     part: float
     original_part: float
-    #: the number of affected pairs, or of words that are no new tokens
+    #: number of affected pairs, or of words that are not new tokens
     part_size: int
-    #: the mean cosine of affected sentences to their original vectors; None for language models
+    #: mean cosine of affected sentences to their original vectors; None for language models
     cosine: float | None
-    #: the scores with random halves of the words
+    #: scores with random halves of the words as tokens
     halves: tuple[float, ...]
     seconds: float
     cpu_seconds: float
@@ -94,28 +95,28 @@ def original(case: ExtendCase, pairs: Pairs) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Made:
+class ExtendedModel:
     """An extended model."""
 
     model: Any
     tokenizer: Any
     words: Sequence[str]
     ids: Sequence[int]
-    #: from each new token to its old pieces; None: halves of the words are not scored
+    #: new token -> its old pieces; None if halves of the words are not scored
     pieces: dict[int, tuple[int, ...]] | None
     seconds: float
     cpu_seconds: float
 
 
-def make(case: ExtendCase, words: Sequence[str], text: list[str] | None) -> Made:
-    """Return the model of a row."""
+def build_model(case: ExtendCase, words: Sequence[str], text: list[str] | None) -> ExtendedModel:
+    """Return the extended model of a row."""
     model, tokenizer = load(case.model, language=case.language)
     started, started_cpu = time.perf_counter(), cpu()
     if case.method == "add_tokens":
-        new, ids, pieces = added(model, tokenizer, words)
+        new, ids, pieces = add_tokens(model, tokenizer, words)
     else:
-        new, ids, pieces = extended(case, model, tokenizer, words, text)
-    return Made(model, new, words, ids, pieces, time.perf_counter() - started, cpu() - started_cpu)
+        new, ids, pieces = extend_model(case, model, tokenizer, words, text)
+    return ExtendedModel(model, new, words, ids, pieces, time.perf_counter() - started, cpu() - started_cpu)
 
 
 def measure(case: ExtendCase) -> ExtendScores:
@@ -129,26 +130,26 @@ def measure_pairs(case: ExtendCase) -> ExtendScores:
     before = original(case, pairs)
     words = [] if case.tokenizer else split_words(load(case.model)[1], pairs.sentences)
     text = plain_text(Path(case.data), without=pairs.sentences) if case.text else None
-    made = make(case, words, text)
-    lists = [list(entry) for entry in made.tokenizer(pairs.sentences, truncation=True, max_length=128)["input_ids"]]
+    extended = build_model(case, words, text)
+    lists = [list(entry) for entry in extended.tokenizer(pairs.sentences, truncation=True, max_length=128)["input_ids"]]
     if case.tokenizer:
-        after, changed = encode_ids(made.model, lists), set(range(len(lists)))
+        after, changed = encode_ids(extended.model, lists), set(range(len(lists)))
     else:
-        changed = {place for place, row in enumerate(lists) if set(row) & set(made.ids)}
-        after = encode_changed(made.model, lists, before, set(made.ids))
+        changed = {place for place, row in enumerate(lists) if set(row) & set(extended.ids)}
+        after = encode_changed(extended.model, lists, before, set(extended.ids))
     affected = pairs.with_sentences(changed)
-    turns = range(0 if made.pieces is None else HALVES)
+    turns = range(0 if extended.pieces is None else HALVES)
     return ExtendScores(
-        words=len(words) or len(made.ids),
+        words=len(words) or len(extended.ids),
         score=pairs.spearman(after),
         original=pairs.spearman(before),
         part=pairs.spearman(after, affected),
         original_part=pairs.spearman(before, affected),
         part_size=len(affected),
         cosine=float((after * before).sum(axis=1)[sorted(changed)].mean()),
-        halves=tuple(half(made, lists, pairs, before, turn) for turn in turns),
-        seconds=made.seconds,
-        cpu_seconds=made.cpu_seconds,
+        halves=tuple(half_score(extended, lists, pairs, before, turn) for turn in turns),
+        seconds=extended.seconds,
+        cpu_seconds=extended.cpu_seconds,
         peak_mb=peak_mb(),
     )
 
@@ -161,12 +162,14 @@ def measure_language(case: ExtendCase) -> ExtendScores:
     model, tokenizer = load(case.model, language=True)
     words = frequent_words(tokenizer, lines)
     before = perplexities(word_losses(model, tokenizer, parts), parts, words)
-    made = make(case, words, wiki_lines(Path(case.data), "train")[:-HELD] if case.text else None)
-    after = perplexities(word_losses(made.model, made.tokenizer, parts), parts, words)
+    extended = build_model(case, words, wiki_lines(Path(case.data), "train")[:-HELD] if case.text else None)
+    after = perplexities(word_losses(extended.model, extended.tokenizer, parts), parts, words)
     halves = []
-    for turn in range(0 if made.pieces is None else HALVES):
-        gone = {i: made.pieces[i] for i in set(made.ids) - chosen_half(made.ids, turn)} if made.pieces else {}
-        halves.append(perplexities(word_losses(made.model, made.tokenizer, parts, gone), parts, words)[0])
+    pieces = extended.pieces or {}
+    for turn in range(0 if extended.pieces is None else HALVES):
+        removed = {i: pieces[i] for i in set(extended.ids) - chosen_half(extended.ids, turn)}
+        losses = word_losses(extended.model, extended.tokenizer, parts, removed)
+        halves.append(perplexities(losses, parts, words)[0])
     return ExtendScores(
         words=len(words),
         score=after[0],
@@ -176,8 +179,8 @@ def measure_language(case: ExtendCase) -> ExtendScores:
         part_size=sum(word not in set(words) for part in parts for word in part.split()),
         cosine=None,
         halves=tuple(halves),
-        seconds=made.seconds,
-        cpu_seconds=made.cpu_seconds,
+        seconds=extended.seconds,
+        cpu_seconds=extended.cpu_seconds,
         peak_mb=peak_mb(),
     )
 
@@ -192,8 +195,8 @@ def cpu() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def added(model: Any, tokenizer: Any, words: Sequence[str]) -> tuple[Any, list[int], None]:
-    """Extend a model as transformers' documentation shows it."""
+def add_tokens(model: Any, tokenizer: Any, words: Sequence[str]) -> tuple[Any, list[int], None]:
+    """Extend a model as transformers' documentation recommends."""
     import torch
 
     torch.manual_seed(0)
@@ -203,10 +206,10 @@ def added(model: Any, tokenizer: Any, words: Sequence[str]) -> tuple[Any, list[i
     return tokenizer, list(range(before, len(tokenizer))), None
 
 
-def extended(
+def extend_model(
     case: ExtendCase, model: Any, tokenizer: Any, words: Sequence[str], text: list[str] | None
 ) -> tuple[Any, list[int], dict[int, tuple[int, ...]] | None]:
-    """Extend a model with embinit; rows of a peer replace ours."""
+    """Extend a model with embinit; for deepfocus, its rows replace embinit's."""
     import embinit
     from embinit.extending.distillation.distill import Distillation
     from embinit.extending.tokenizers import piece_ids
@@ -230,7 +233,7 @@ def extended(
 
 
 def put_focus_rows(model: Any, tokenizer: Any, extension: Any, old_rows: np.ndarray, text: Sequence[str]) -> None:
-    """Replace the new rows by those that deepfocus makes in an environment of its own."""
+    """Replace the new rows by the rows of deepfocus, which runs in its own environment."""
     import torch
 
     python = environment("deepfocus", *DEEPFOCUS)
@@ -242,13 +245,13 @@ def put_focus_rows(model: Any, tokenizer: Any, extension: Any, old_rows: np.ndar
         (path / "text.jsonl").write_text("\n".join(json.dumps({"text": line}) for line in text))
         peer = Path(__file__).with_name("peers_focus.py")
         subprocess.run([str(python), str(peer), folder], check=True, stdout=subprocess.DEVNULL)
-        made = torch.from_numpy(np.load(path / "made.npy"))
+        new_rows = torch.from_numpy(np.load(path / "made.npy"))
     with torch.no_grad():
-        model.get_input_embeddings().weight[list(extension.ids)] = made[list(extension.ids)]
+        model.get_input_embeddings().weight[list(extension.ids)] = new_rows[list(extension.ids)]
 
 
 def encode_changed(model: Any, lists: Sequence[Sequence[int]], before: np.ndarray, ids: set[int]) -> np.ndarray:
-    """Return sentence vectors; only sentences that hold new tokens are computed again."""
+    """Return sentence vectors; only sentences with new tokens are encoded again."""
     changed = [place for place, row in enumerate(lists) if set(row) & ids]
     after = before.copy()
     if changed:
@@ -261,12 +264,14 @@ def chosen_half(ids: Sequence[int], turn: int) -> set[int]:
     return set(np.random.default_rng(turn).permutation(list(ids))[: len(ids) // 2].tolist())
 
 
-def half(made: Made, lists: Sequence[Sequence[int]], pairs: Pairs, before: np.ndarray, turn: int) -> float:
-    """Return the rank correlation if a random half of the words become tokens."""
-    kept = chosen_half(made.ids, turn)
-    gone = {token_id: row for token_id, row in (made.pieces or {}).items() if token_id not in kept}
-    expanded = [[inner for token_id in row for inner in gone.get(token_id, (token_id,))] for row in lists]
-    return pairs.spearman(encode_changed(made.model, expanded, before, kept))
+def half_score(
+    extended: ExtendedModel, lists: Sequence[Sequence[int]], pairs: Pairs, before: np.ndarray, turn: int
+) -> float:
+    """Return the rank correlation if only a random half of the words are tokens."""
+    kept = chosen_half(extended.ids, turn)
+    removed = {token_id: old for token_id, old in (extended.pieces or {}).items() if token_id not in kept}
+    expanded = [[piece for token_id in row for piece in removed.get(token_id, (token_id,))] for row in lists]
+    return pairs.spearman(encode_changed(extended.model, expanded, before, kept))
 
 
 if __name__ == "__main__":

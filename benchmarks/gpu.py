@@ -1,8 +1,7 @@
-"""The table of `benchmarks.training` or `benchmarks.text` on one card: `python3 -m benchmarks.gpu PREPARED [options]`.
+"""Run `benchmarks.training` or `benchmarks.text` on one card: `python3 -m benchmarks.gpu PREPARED [options]`.
 
-PREPARED is a folder that `embinit prepare multi30k` wrote; options are those of `python -m benchmarks.training --help`.
-If it holds a running text (`embinit prepare wikitext2`), language models are measured, and options are those of
-`python -m benchmarks.text --help`.
+PREPARED is a folder that `embinit prepare multi30k` wrote, with the options of `python -m benchmarks.training --help`. If
+PREPARED holds a running text (`embinit prepare wikitext2`), this runs `benchmarks.text` with its options.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 
 
 def main(arguments: Sequence[str]) -> int:
-    # Where nothing can be installed, the checkout is the package.
+    # Import the checkout if embinit is not installed.
     if find_spec("embinit") is None:
         sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
     from benchmarks import text, training

@@ -1,6 +1,6 @@
-"""Where a step's time goes: `python3 -m benchmarks.kernels PREPARED [--members 32] [--precision tf32] [--steps 20]`.
+"""Profile a training step: `python3 -m benchmarks.kernels PREPARED [--members 32] [--precision tf32] [--steps 20]`.
 
-PREPARED is a folder that `embinit prepare` wrote: multi30k, mnli. On a card the list is of kernels, on a CPU of torch's
+PREPARED is a folder that `embinit prepare` wrote (multi30k, mnli). On a card, the list shows kernels; on a CPU, torch's
 operations.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def main(arguments: Sequence[str]) -> int:
-    # Where nothing can be installed, the checkout is the package.
+    # Import the checkout if embinit is not installed.
     if find_spec("embinit") is None:
         sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
     import torch
@@ -32,19 +32,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--heads", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--most", type=int, default=30, help="so many lines, the longest first")
-    given = parser.parse_args(arguments)
-    prepared = open_prepared(given.prepared)
+    parser.add_argument("--most", type=int, default=30, help="print at most this many lines, the slowest first")
+    options = parser.parse_args(arguments)
+    prepared = open_prepared(options.prepared)
     sizes = tuple(len(prepared.vocabularies[side]) for side in prepared.sides)
     case = Case(
-        "embinit", str(given.prepared), sizes, given.device, given.precision, given.members, given.dim,
-        given.heads, given.batch, given.steps,
+        "embinit", str(options.prepared), sizes, options.device, options.precision, options.members, options.dim,
+        options.heads, options.batch, options.steps,
     )  # fmt: skip
     clock, by_kernel = training(case).seconds, kernel_times(case)
     print(
         f"{1000 * clock:.2f} ms a step by the clock, {sum(time for time, _ in by_kernel.values()) / 1000:.2f} in these:"
     )
-    for name, (time, launches) in sorted(by_kernel.items(), key=lambda one: -one[1][0])[: given.most]:
+    for name, (time, launches) in sorted(by_kernel.items(), key=lambda item: -item[1][0])[: options.most]:
         print(f"{time:9.1f} us {launches:7.1f}x  {name[:110]}")
     return 0
 

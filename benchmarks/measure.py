@@ -1,4 +1,4 @@
-"""One measurement: a task in a fresh interpreter, with its seconds and its peak memory."""
+"""Measure the time and the peak memory of a task in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a task took; memory is the peak over an interpreter with numpy, in MB of a million bytes."""
+class Measurement:
+    """The cost of a task. Memory is the peak above an interpreter with numpy, in MB (a million bytes each)."""
 
     tool: str
     seconds: float
-    #: with the time that its imports take
+    #: including imports
     seconds_with_imports: float
     memory: float
     runs: int
-    #: what the task returned, of the last run
+    #: result of the last run
     answer: Any
     vectors: np.ndarray | None
 
 
-def measure(tool: str, task: str, runs: int = 1, **arguments: Any) -> Measured:
-    """Run a task of `benchmarks.tasks` so often, each time in a fresh process; the best time and memory count."""
-    best: list[dict[str, Any]] = []
+def measure(tool: str, task: str, runs: int = 1, **arguments: Any) -> Measurement:
+    """Run a task of `benchmarks.tasks` in fresh processes, and return the least time and memory of all runs."""
+    records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(runs):
             command = [sys.executable, "-m", "benchmarks.tasks", task, json.dumps(arguments), folder]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SystemExit(f"{tool}, {task}: failed\n{done.stderr[-3000:]}")
-            best.append(json.loads(Path(folder, "measured.json").read_text()))
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
+            if process.returncode:
+                raise SystemExit(f"{tool}: task {task} failed\n{process.stderr[-3000:]}")
+            records.append(json.loads(Path(folder, "measured.json").read_text()))
         array = Path(folder, "vectors.npy")
         vectors = np.load(array) if array.exists() else None
-    return Measured(
+    return Measurement(
         tool,
-        min(run["seconds"] for run in best),
-        min(run["seconds_with_imports"] for run in best),
-        min(run["memory"] for run in best),
+        min(record["seconds"] for record in records),
+        min(record["seconds_with_imports"] for record in records),
+        min(record["memory"] for record in records),
         runs,
-        best[-1]["answer"],
+        records[-1]["answer"],
         vectors,
     )

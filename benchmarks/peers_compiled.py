@@ -1,4 +1,4 @@
-"""One GPT-2 in a plain PyTorch loop with `torch.compile`, as people train small language models from scratch."""
+"""One GPT-2 in a plain PyTorch loop with `torch.compile`, the usual way to train a small language model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks import cases, clock
-from benchmarks.cases import Case, Timed, text
+from benchmarks.cases import Case, Timing, read_text
 
 
 class Block(nn.Module):
-    """Causal attention and a feed-forward layer, each after a norm."""
+    """Pre-norm causal attention and a feed-forward layer."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class GPT(nn.Module):
         return F.cross_entropy(F.linear(self.norm(x), self.tokens.weight).flatten(0, 1), following.flatten())
 
 
-def training(case: Case) -> Timed:
-    """Return the time of a step: blocks at random places, forward and backward compiled, clipping, fused AdamW."""
-    clock.ready(case)
+def training(case: Case) -> Timing:
+    """Return the time of a step: random blocks, compiled forward and backward passes, clipping, fused AdamW."""
+    clock.prepare_device(case)
     torch.manual_seed(0)
     model = GPT(case).to(case.device)
     decayed, others = ([p for p in model.parameters() if (p.dim() > 1) == matrix] for matrix in (True, False))
@@ -64,7 +64,7 @@ def training(case: Case) -> Timed:
         lr=cases.TEXT_RATE, betas=cases.TEXT_BETAS, eps=cases.TEXT_EPSILON, fused=True,
     )  # fmt: skip
     compiled = torch.compile(model)
-    ids, rng = torch.from_numpy(text(case.prepared)), np.random.default_rng(0)
+    ids, rng = torch.from_numpy(read_text(case.prepared)), np.random.default_rng(0)
     kind = torch.device(case.device).type
     precision = torch.autocast(kind, torch.bfloat16) if case.precision == "bfloat16" else nullcontext()
 
@@ -79,5 +79,5 @@ def training(case: Case) -> Timed:
         adam.step()
         adam.zero_grad(set_to_none=True)
 
-    seconds = clock.timed(step, case)
-    return Timed(seconds, clock.memory(case), sum(p.numel() for p in model.parameters()))
+    seconds = clock.time_steps(step, case)
+    return Timing(seconds, clock.peak_mb(case), sum(p.numel() for p in model.parameters()))

@@ -1,4 +1,4 @@
-"""Rows by deepfocus, in its own environment: `python peers_focus.py FOLDER` reads old/, new/, rows.npy, text.jsonl."""
+"""Make rows with deepfocus: `python peers_focus.py FOLDER` reads old/, new/, rows.npy, text.jsonl, writes made.npy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if __name__ == "__main__":
 
     folder = Path(sys.argv[1])
     old, new = (transformers.AutoTokenizer.from_pretrained(folder / name) for name in ("old", "new"))
-    made = FOCUS(
+    new_rows = FOCUS(
         source_embeddings=torch.from_numpy(np.load(folder / "rows.npy")),
         source_tokenizer=old,
         target_tokenizer=new,
@@ -22,4 +22,4 @@ if __name__ == "__main__":
         fasttext_model_min_count=2,
         verbosity="silent",
     )
-    np.save(folder / "made.npy", made.numpy())
+    np.save(folder / "made.npy", new_rows.numpy())

@@ -1,4 +1,4 @@
-"""JoeyNMT: its own loop over its own reader, on the same tokens written as text."""
+"""JoeyNMT with its own training loop and data reader, on the same tokens written as text."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from joeynmt import training as joeynmt
 
 from benchmarks import clock
-from benchmarks.cases import BETAS, DROPOUT, FEEDFORWARD, LAYERS, RATE, UNKNOWN, Case, Timed, sentences
+from benchmarks.cases import BETAS, DROPOUT, FEEDFORWARD, LAYERS, RATE, UNKNOWN, Case, Timing, read_sentences
 
-#: Its own specials have the ids of ours, in the same order.
+#: JoeyNMT's special tokens have the same ids as ours.
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 
 
-def written(case: Case, folder: Path) -> None:
-    """Write `train.source`, `train.target`, the first sentences of it as `dev`, and a vocabulary a side."""
+def write_task(case: Case, folder: Path) -> None:
+    """Write `train` and `dev` (its first sentences) for each side, and a vocabulary for each side."""
     for side, rows in zip(("source", "target"), case.vocabularies, strict=True):
         tokens = [*SPECIALS, *(f"t{i}" for i in range(len(SPECIALS), rows))]
-        # It cannot read a sentence of no tokens.
-        lines = [" ".join(tokens[i] for i in row or [UNKNOWN]) for row in sentences(case.prepared, side)]
+        # JoeyNMT cannot read an empty sentence.
+        lines = [" ".join(tokens[i] for i in row or [UNKNOWN]) for row in read_sentences(case.prepared, side)]
         (folder / f"train.{side}").write_text("\n".join(lines) + "\n")
         (folder / f"dev.{side}").write_text("\n".join(lines[:10]) + "\n")
         (folder / f"{side}.txt").write_text("\n".join(tokens) + "\n")
 
 
 def settings(case: Case, folder: Path, steps: int) -> dict[str, Any]:
-    """Return its configuration: the same model, Adam at a constant rate, batches of sentences."""
+    """Return the configuration of JoeyNMT: the same model, Adam at a constant rate, batches of sentences."""
     side = {
         "num_layers": LAYERS, "num_heads": case.heads, "hidden_size": case.dim, "ff_size": FEEDFORWARD,
         "dropout": DROPOUT, "layer_norm": "post", "activation": "relu", "type": "transformer",
@@ -48,7 +48,7 @@ def settings(case: Case, folder: Path, steps: int) -> dict[str, Any]:
             "tied_embeddings": False, "tied_softmax": False, "encoder": side, "decoder": side,
         },
         "training": {
-            # It says that a rate may be constant, but takes no configuration without a schedule.
+            # The documentation allows a constant rate, but a configuration without a schedule is rejected.
             "scheduling": "exponential", "decrease_factor": 1.0,
             "optimizer": "adam", "adam_betas": list(BETAS), "learning_rate": RATE, "learning_rate_min": 0.0,
             "batch_size": case.batch, "batch_type": "sentence", "normalization": "tokens", "updates": steps,
@@ -58,23 +58,23 @@ def settings(case: Case, folder: Path, steps: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def training(case: Case) -> Timed:
-    """Return the time of a step of its loop, from the beginning of one to the beginning of the next."""
-    clock.ready(case)
-    stamps = clock.Stamps(case)
+def training(case: Case) -> Timing:
+    """Return the time between the starts of two steps of JoeyNMT's loop."""
+    clock.prepare_device(case)
+    timer = clock.StepTimer(case)
     parameters = 0
 
-    class Stamped(joeynmt.TrainManager):
+    class TimedManager(joeynmt.TrainManager):
         def _train_step(self, batch: Any) -> Any:
             nonlocal parameters
             parameters = sum(p.numel() for p in self.model.parameters())
-            stamps.stamp()
+            timer.stamp()
             return super()._train_step(batch)
 
-    joeynmt.TrainManager = Stamped
+    joeynmt.TrainManager = TimedManager
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        written(case, folder)
+        write_task(case, folder)
         (folder / "model").mkdir()
-        joeynmt.train(0, None, settings(case, folder, stamps.steps), skip_test=True)
-    return Timed(stamps.seconds, stamps.memory, parameters)
+        joeynmt.train(0, None, settings(case, folder, timer.steps), skip_test=True)
+    return Timing(timer.seconds, timer.memory, parameters)

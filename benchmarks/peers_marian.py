@@ -21,21 +21,21 @@ from transformers import (
 from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from benchmarks import cases, clock
-from benchmarks.cases import BEGIN, END, PADDING, Case, Timed, sentences
+from benchmarks.cases import BEGIN, END, PADDING, Case, Timing, read_sentences
 
 
-class Stamping(TrainerCallback):
-    """Takes the time at the end of each step."""
+class TimerCallback(TrainerCallback):
+    """Calls a timer at the end of each step."""
 
-    def __init__(self, stamps: clock.Stamps) -> None:
-        self.stamps = stamps
+    def __init__(self, timer: clock.StepTimer) -> None:
+        self.timer = timer
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.stamps.stamp()
+        self.timer.stamp()
 
 
 def model(case: Case) -> MarianMTModel:
-    """Return the model: two vocabularies, an output layer of its own, post-LN, ReLU, sinusoids."""
+    """Return the model: two vocabularies, an untied output layer, post-LN, ReLU, sinusoidal positions."""
     sides = {}
     for side in ("encoder", "decoder"):
         sides[f"{side}_layers"], sides[f"{side}_ffn_dim"] = cases.LAYERS, cases.FEEDFORWARD
@@ -51,32 +51,32 @@ def model(case: Case) -> MarianMTModel:
     return MarianMTModel(config)
 
 
-def training(case: Case) -> Timed:
-    """Return the time of a step of the trainer's loop, from the end of one to the end of the next."""
-    clock.ready(case)
+def training(case: Case) -> Timing:
+    """Return the time between the ends of two steps of the trainer's loop."""
+    clock.prepare_device(case)
     set_verbosity_error()
     disable_progress_bar()
     torch.manual_seed(0)
-    made = model(case)
-    # The collator pads with a tokenizer; nothing is tokenized.
+    network = model(case)
+    # The collator needs a tokenizer for padding only.
     words = Tokenizer(WordLevel({"<unk>": cases.UNKNOWN, "<pad>": PADDING}, unk_token="<unk>"))
     padder = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>", unk_token="<unk>")
-    pairs = zip(sentences(case.prepared, "source"), sentences(case.prepared, "target"), strict=True)
+    pairs = zip(read_sentences(case.prepared, "source"), read_sentences(case.prepared, "target"), strict=True)
     rows = [
         {"input_ids": [BEGIN, *x, END], "attention_mask": [1] * (len(x) + 2), "labels": [*y, END]} for x, y in pairs
     ]
-    stamps = clock.Stamps(case)
+    timer = clock.StepTimer(case)
     with tempfile.TemporaryDirectory() as folder:
         options = Seq2SeqTrainingArguments(
-            output_dir=folder, max_steps=stamps.steps, per_device_train_batch_size=case.batch, use_cpu=not case.cuda,
+            output_dir=folder, max_steps=timer.steps, per_device_train_batch_size=case.batch, use_cpu=not case.cuda,
             learning_rate=cases.RATE, lr_scheduler_type="constant", adam_beta1=cases.BETAS[0], adam_beta2=cases.BETAS[1],
             adam_epsilon=cases.EPSILON, weight_decay=0.0, max_grad_norm=0.0, bf16=case.precision == "bfloat16",
             save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
         )  # fmt: skip
         trainer = Seq2SeqTrainer(
-            model=made, args=options, train_dataset=rows, callbacks=[Stamping(stamps)],
-            data_collator=DataCollatorForSeq2Seq(padder, model=made),
+            model=network, args=options, train_dataset=rows, callbacks=[TimerCallback(timer)],
+            data_collator=DataCollatorForSeq2Seq(padder, model=network),
         )  # fmt: skip
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return Timed(stamps.seconds, stamps.memory, sum(p.numel() for p in made.parameters() if p.requires_grad))
+    return Timing(timer.seconds, timer.memory, sum(p.numel() for p in network.parameters() if p.requires_grad))

@@ -10,22 +10,22 @@ from transformers import GPT2Config, GPT2LMHeadModel, PrinterCallback, Trainer, 
 from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from benchmarks import cases, clock
-from benchmarks.cases import END, Case, Timed, text
+from benchmarks.cases import END, Case, Timing, read_text
 
 
-class Stamps(TrainerCallback):
-    """Takes the time at the end of each step."""
+class TimerCallback(TrainerCallback):
+    """Calls a timer at the end of each step."""
 
-    def __init__(self, stamps: clock.Stamps) -> None:
-        self.stamps = stamps
+    def __init__(self, timer: clock.StepTimer) -> None:
+        self.timer = timer
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.stamps.stamp()
+        self.timer.stamp()
 
 
-def training(case: Case) -> Timed:
-    """Return the time of a step of the trainer's loop, from the end of one to the end of the next."""
-    clock.ready(case)
+def training(case: Case) -> Timing:
+    """Return the time between the ends of two steps of the trainer's loop."""
+    clock.prepare_device(case)
     set_verbosity_error()
     disable_progress_bar()
     torch.manual_seed(0)
@@ -35,19 +35,19 @@ def training(case: Case) -> Timed:
         bos_token_id=END, eos_token_id=END, use_cache=False,
     )  # fmt: skip
     model = GPT2LMHeadModel(config)
-    ids = torch.from_numpy(text(case.prepared))
+    ids = torch.from_numpy(read_text(case.prepared))
     blocks = ids[: len(ids) // case.length * case.length].view(-1, case.length)
     rows = [{"input_ids": block, "labels": block} for block in blocks]
-    stamps = clock.Stamps(case)
+    timer = clock.StepTimer(case)
     with tempfile.TemporaryDirectory() as folder:
         options = TrainingArguments(
-            output_dir=folder, max_steps=stamps.steps, per_device_train_batch_size=case.batch, use_cpu=not case.cuda,
+            output_dir=folder, max_steps=timer.steps, per_device_train_batch_size=case.batch, use_cpu=not case.cuda,
             learning_rate=cases.TEXT_RATE, lr_scheduler_type="cosine", adam_beta1=cases.TEXT_BETAS[0],
             adam_beta2=cases.TEXT_BETAS[1], adam_epsilon=cases.TEXT_EPSILON, weight_decay=cases.TEXT_DECAY,
             max_grad_norm=cases.TEXT_CLIP, optim="adamw_torch_fused", bf16=case.precision == "bfloat16",
             save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
         )  # fmt: skip
-        trainer = Trainer(model=model, args=options, train_dataset=rows, callbacks=[Stamps(stamps)])
+        trainer = Trainer(model=model, args=options, train_dataset=rows, callbacks=[TimerCallback(timer)])
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return Timed(stamps.seconds, stamps.memory, sum(p.numel() for p in model.parameters()))
+    return Timing(timer.seconds, timer.memory, sum(p.numel() for p in model.parameters()))

@@ -1,4 +1,4 @@
-"""PyTorch's translation tutorial: nn.Transformer over padded batches, and its loop."""
+"""The model and the loop of PyTorch's translation tutorial: nn.Transformer over padded batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import cases, clock
-from benchmarks.cases import BEGIN, END, PADDING, Case, Timed, sentences
+from benchmarks.cases import BEGIN, END, PADDING, Case, Timing, read_sentences
 
 
 class Tutorial(nn.Module):
@@ -37,23 +37,24 @@ class Tutorial(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         causal = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool, device=y.device).triu(1)
-        absent = {"src_key_padding_mask": x == PADDING, "memory_key_padding_mask": x == PADDING}
+        padding = {"src_key_padding_mask": x == PADDING, "memory_key_padding_mask": x == PADDING}
         out = self.transformer(
             self.embed(self.source, x), self.embed(self.target, y), tgt_mask=causal,
-            tgt_key_padding_mask=y == PADDING, **absent,
+            tgt_key_padding_mask=y == PADDING, **padding,
         )  # fmt: skip
         return self.generator(out)
 
 
-def training(case: Case) -> Timed:
-    """Return the time of a step; its sentences are tensors already, they are only padded and moved."""
-    clock.ready(case)
+def training(case: Case) -> Timing:
+    """Return the time of a step. Sentences are tensors beforehand; a step only pads and moves them."""
+    clock.prepare_device(case)
     torch.manual_seed(0)
     model = Tutorial(case.dim, case.heads, case.vocabularies).to(case.device)
     adam = torch.optim.Adam(model.parameters(), lr=cases.RATE, betas=cases.BETAS, eps=cases.EPSILON)
     loss = nn.CrossEntropyLoss(ignore_index=PADDING)
     sides = [
-        [torch.tensor([BEGIN, *row, END]) for row in sentences(case.prepared, side)] for side in ("source", "target")
+        [torch.tensor([BEGIN, *row, END]) for row in read_sentences(case.prepared, side)]
+        for side in ("source", "target")
     ]
     order = np.random.default_rng(0).permutation(len(sides[0])).tolist()
     mixed = torch.autocast(torch.device(case.device).type, torch.bfloat16)
@@ -71,5 +72,5 @@ def training(case: Case) -> Timed:
         value.backward()
         adam.step()
 
-    seconds = clock.timed(step, case)
-    return Timed(seconds, clock.memory(case), sum(p.numel() for p in model.parameters()))
+    seconds = clock.time_steps(step, case)
+    return Timing(seconds, clock.peak_mb(case), sum(p.numel() for p in model.parameters()))

@@ -1,4 +1,4 @@
-"""One row in a process of its own: `python -m benchmarks.row CASE`, which prints JSON as its last line."""
+"""Measure one case: `python -m benchmarks.row CASE` prints JSON in its last line."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from dataclasses import asdict
 from importlib import import_module
 
-from benchmarks.cases import Case, Timed, read_case
+from benchmarks.cases import Case, Timing, read_case
 
-#: Who measures what; imported only when asked for, for not every environment has them all.
+#: Program -> module and function that measure it. Modules are imported on demand: no environment has all packages.
 MEASURES = {
     "embinit": ("benchmarks.lockstep", "training"),
     "embinit, mixed settings": ("benchmarks.lockstep", "mixed_training"),
@@ -27,12 +27,12 @@ MEASURES = {
 }
 
 
-def measured(case: Case) -> Timed:
-    """Return what the case took, measured in this process."""
+def measure(case: Case) -> Timing:
+    """Return the time and memory of a case, measured in this process."""
     module, name = MEASURES[case.what]
-    result: Timed = getattr(import_module(module), name)(case)
+    result: Timing = getattr(import_module(module), name)(case)
     return result
 
 
 if __name__ == "__main__":
-    print("\n" + json.dumps(asdict(measured(read_case(sys.argv[1])))))
+    print("\n" + json.dumps(asdict(measure(read_case(sys.argv[1])))))

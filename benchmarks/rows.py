@@ -1,4 +1,4 @@
-"""From a measured time to a row: rates, shares, and whether what is promised was kept."""
+"""Rows of the training table: rates, share of the peak, and the bars (required values) that they meet."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import Case, Data, Timed, products, steps_an_epoch
+from benchmarks.cases import Case, SplitStatistics, Timing, pair_flops, steps_per_epoch
 
 TUTORIAL, DECODING, OURS = "PyTorch's tutorial", "greedy decoding", "embinit"
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of a case. Rates are sums over all members that train side by side."""
+    """The results of a case. Rates are sums over all members of a group."""
 
     case: Case
     parameters: int = 0
@@ -24,16 +24,16 @@ class Row:
     sentences_per_s: float | None = None
     #: real tokens of both sides, without padding
     tokens_per_s: float | None = None
-    #: seconds an epoch takes, over the members that share it
+    #: seconds of an epoch, divided by the number of members
     s_per_model_epoch: float | None = None
     peak_mb: float | None = None
-    #: of the machine's largest matrix product in the same precision
+    #: floating-point operations per second, over those of a large matrix product in the same precision
     share_of_peak: float | None = None
     #: sentences/s over those of PyTorch's tutorial
     times_tutorial: float | None = None
-    #: seconds a step over those of bare steps of as many members
+    #: seconds per step over those of bare steps with the same number of members
     times_bare: float | None = None
-    #: what else is to be said; the reason where nothing was measured
+    #: a remark, or the reason why nothing was measured
     note: str = ""
 
     def record(self) -> dict[str, Any]:
@@ -44,38 +44,38 @@ class Row:
         return {**case, **rounded}
 
 
-def row(case: Case, taken: Timed, data: Data, peaks: dict[str, float]) -> Row:
-    """Return the row of a case; `peaks` has the machine's operations a second by precision."""
-    known = Row(case, taken.parameters, taken.seconds, peak_mb=taken.memory, note=taken.note)
+def make_row(case: Case, timing: Timing, split: SplitStatistics, peaks: dict[str, float]) -> Row:
+    """Return the row of a case; `peaks` maps a precision to the machine's operations per second."""
+    row = Row(case, timing.parameters, timing.seconds, peak_mb=timing.memory, note=timing.note)
     if case.what == DECODING:
-        return replace(known, sentences_per_s=case.members * case.sentences / taken.seconds)
-    rate = case.members * case.batch / taken.seconds
+        return replace(row, sentences_per_s=case.members * case.sentences / timing.seconds)
+    rate = case.members * case.batch / timing.seconds
     peak = peaks.get(case.precision)
     return replace(
-        known,
+        row,
         sentences_per_s=rate,
-        tokens_per_s=rate * data.places,
-        s_per_model_epoch=taken.seconds * steps_an_epoch(case, data) / case.members,
-        share_of_peak=rate * products(case, data) / peak if peak else None,
+        tokens_per_s=rate * split.pair_length,
+        s_per_model_epoch=timing.seconds * steps_per_epoch(case, split) / case.members,
+        share_of_peak=rate * pair_flops(case, split) / peak if peak else None,
     )
 
 
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows beside the tutorial of the same size and batch in its first precision, and beside bare steps."""
-    bare = {_members(one.case): one.seconds for one in rows if one.case.what == OURS and one.seconds}
+def add_ratios(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with their ratios to the tutorial (same size and batch, first precision) and to bare steps."""
+    bare = {_members(row.case): row.seconds for row in rows if row.case.what == OURS and row.seconds}
     rows = [
-        replace(one, times_bare=one.seconds / bare[_members(one.case)])
-        if one.seconds and one.case.what.startswith(f"{OURS}, ") and _members(one.case) in bare
-        else one
-        for one in rows
+        replace(row, times_bare=row.seconds / bare[_members(row.case)])
+        if row.seconds and row.case.what.startswith(f"{OURS}, ") and _members(row.case) in bare
+        else row
+        for row in rows
     ]
-    base: dict[tuple[str, int, int], float] = {}
+    tutorial: dict[tuple[str, int, int], float] = {}
     for row in rows:
         if row.case.what == TUTORIAL and row.sentences_per_s:
-            base.setdefault(_size(row.case), row.sentences_per_s)
+            tutorial.setdefault(_size(row.case), row.sentences_per_s)
     return [
-        replace(row, times_tutorial=row.sentences_per_s / base[_size(row.case)])
-        if row.sentences_per_s and row.case.what != DECODING and _size(row.case) in base
+        replace(row, times_tutorial=row.sentences_per_s / tutorial[_size(row.case)])
+        if row.sentences_per_s and row.case.what != DECODING and _size(row.case) in tutorial
         else row
         for row in rows
     ]
@@ -94,7 +94,7 @@ def _members(case: Case) -> tuple[str, int, int, str, int]:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is promised of the rows that fit, and whether the best of them keeps it."""
+    """A required value, and whether the best row that the bar applies to meets it."""
 
     says: str
     promised: str
@@ -103,28 +103,28 @@ class Bar:
 
 
 def bars(rows: Sequence[Row]) -> list[Bar]:
-    """Return the bars of training.toml that any row fits."""
-    listed = tomllib.loads(Path(__file__).with_name("training.toml").read_text("utf-8"))["bar"]
-    judged = [_judged(bar, rows) for bar in listed]
+    """Return the bars of training.toml that apply to at least one row."""
+    entries = tomllib.loads(Path(__file__).with_name("training.toml").read_text("utf-8"))["bar"]
+    judged = [_judge(entry, rows) for entry in entries]
     return [bar for bar in judged if bar is not None]
 
 
-def _judged(bar: dict[str, Any], rows: Sequence[Row]) -> Bar | None:
-    values = [getattr(one, bar["quantity"]) for one in rows if _fits(one.case, bar["row"])]
+def _judge(bar: dict[str, Any], rows: Sequence[Row]) -> Bar | None:
+    values = [getattr(row, bar["quantity"]) for row in rows if _fits(row.case, bar["row"])]
     values = [value for value in values if value is not None]
     if not values:
         return None
     if "at_least" in bar:
-        found = max(values)
-        return Bar(bar["says"], f">= {bar['at_least']:g}", found, found >= bar["at_least"])
-    found, aim = min(values), f", aim {bar['aim']:g}" if "aim" in bar else ""
-    return Bar(bar["says"], f"<= {bar['at_most']:g}{aim}", found, found <= bar["at_most"])
+        best = max(values)
+        return Bar(bar["says"], f">= {bar['at_least']:g}", best, best >= bar["at_least"])
+    best, aim = min(values), f", aim {bar['aim']:g}" if "aim" in bar else ""
+    return Bar(bar["says"], f"<= {bar['at_most']:g}{aim}", best, best <= bar["at_most"])
 
 
 def _fits(case: Case, wanted: dict[str, Any]) -> bool:
-    rest = {key: value for key, value in wanted.items() if key not in ("least_members", "device")}
+    exact = {key: value for key, value in wanted.items() if key not in ("least_members", "device")}
     return (
         case.device.partition(":")[0] == wanted["device"]
         and case.members >= wanted.get("least_members", 0)
-        and all(getattr(case, key) == value for key, value in rest.items())
+        and all(getattr(case, key) == value for key, value in exact.items())
     )

@@ -1,7 +1,7 @@
-"""Time and peak memory as inputs grow: `python -m benchmarks.scale [--scale FACTOR] [--only CASE ...]`.
+"""Measure time and peak memory as inputs grow: `python -m benchmarks.scale [--scale FACTOR] [--only CASE ...]`.
 
-Every measurement is one command of `embinit` on one core, at a tenth of the size and at the full size, so that the table
-shows what grows faster than its input. Data is made below build/bench/scale, once.
+Each measurement is one command of `embinit` on one core, at a tenth of the size and at the full size. The table shows which
+commands grow faster than their input. Data is generated once, below build/bench/scale.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.data import MADE
+from benchmarks import data
 
-FOLDER = MADE / "scale"
-#: Lines of numbers that are made once and then repeated under other words, because formatting takes longer than reading.
+FOLDER = data.FOLDER / "scale"
+#: Number of formatted rows. They are repeated under other words, because formatting takes longer than reading.
 _REPEATED = 4000
 _WORDS = 200_000
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command that is measured."""
+    """One command to measure."""
 
     case: str
     size: str
     words: Sequence[str]
-    #: bytes or rows that a run of this step reads; two steps of one name show the growth
+    #: input of the command in bytes or rows; two steps with the same name show the growth
     amount: float
     #: the step's part of the case
     name: str = ""
-    #: what Python runs
+    #: arguments of Python before `words`
     code: Sequence[str] = ("-m", "embinit")
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What a command took."""
+class Measurement:
+    """The time and memory of a command."""
 
     case: str
     name: str
     size: str
     amount: float
     seconds: float
-    #: of the processor alone, which a busy machine does not change
+    #: processor seconds, which do not depend on other programs
     processor: float
-    #: MB of a million bytes
+    #: peak in MB (a million bytes each)
     memory: float
 
 
-def measured(step: Step) -> Taken:
-    """Run a command in a process of its own, and return its time and its peak memory."""
+def measure(step: Step) -> Measurement:
+    """Run a command, and return its time and peak memory."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "NO_COLOR": "1"}
     start = time.perf_counter()
     with tempfile.TemporaryFile() as output:
@@ -70,16 +70,16 @@ def measured(step: Step) -> Taken:
         seconds = time.perf_counter() - start
         if process.returncode:
             output.seek(0)
-            raise SystemExit(f"{step.case}, {step.size}: failed\n{output.read().decode()[-2000:]}")
+            raise SystemExit(f"{step.case}, {step.name}, {step.size} failed\n{output.read().decode()[-2000:]}")
     memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-    return Taken(step.case, step.name, step.size, step.amount, seconds, usage.ru_utime + usage.ru_stime, memory)
+    return Measurement(step.case, step.name, step.size, step.amount, seconds, usage.ru_utime + usage.ru_stime, memory)
 
 
-# ---------------------------------------------------------------- made data
+# ---------------------------------------------------------------- generated data
 
 
-def made(path: Path, lines: Callable[[], Iterator[str]]) -> Path:
-    """Write a text once."""
+def write_once(path: Path, lines: Callable[[], Iterator[str]]) -> Path:
+    """Write a text file unless it exists, and return its path."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -89,28 +89,27 @@ def made(path: Path, lines: Callable[[], Iterator[str]]) -> Path:
     return path
 
 
-def source(words: int, dim: int = 300) -> Path:
-    """Return GloVe text of this many words."""
+def glove_file(words: int, dim: int = 300) -> Path:
+    """Return a GloVe text file with this many words."""
 
     def lines() -> Iterator[str]:
         rows = np.random.default_rng(0).normal(0, 0.4, (_REPEATED, dim))
         numbers = [" ".join(f"{x:.5f}" for x in row) + "\n" for row in rows.tolist()]
         return (f"w{i} {numbers[i % _REPEATED]}" for i in range(words))
 
-    return made(FOLDER / f"source.{words}.{dim}d.txt", lines)
+    return write_once(FOLDER / f"source.{words}.{dim}d.txt", lines)
 
 
-def pieces(count: int) -> Path:
-    """Return a token list of SentencePiece's kind; half of the pieces begin a word that the source has."""
-    return made(FOLDER / f"pieces.{count}.txt", lambda: (f"{'▁' * (i % 2)}w{i}\n" for i in range(count)))
+def piece_list(count: int) -> Path:
+    """Return a list of SentencePiece tokens; every second one is a word of the source."""
+    return write_once(FOLDER / f"pieces.{count}.txt", lambda: (f"{'▁' * (i % 2)}w{i}\n" for i in range(count)))
 
 
 def sentences(count: int, seed: int) -> Iterator[str]:
-    """Yield lines of some twenty words, frequent words often."""
+    """Yield lines of about twenty words with Zipf's frequencies."""
     rng = np.random.default_rng(seed)
     for start in range(0, count, 10_000):
-        many = min(10_000, count - start)
-        lengths = rng.integers(10, 30, many)
+        lengths = rng.integers(10, 30, min(10_000, count - start))
         ranks = np.minimum(rng.zipf(1.25, lengths.sum()), _WORDS) - 1
         ends = lengths.cumsum().tolist()
         words = [f"w{rank}" for rank in ranks.tolist()]
@@ -118,28 +117,28 @@ def sentences(count: int, seed: int) -> Iterator[str]:
             yield " ".join(words[end - length : end]) + "\n"
 
 
-def pairs(count: int) -> Path:
-    """Return a folder of parallel text."""
+def parallel_text(count: int) -> Path:
+    """Return a folder of parallel text with this many training pairs."""
     folder = FOLDER / f"pairs.{count}"
     for place, split in enumerate(("train", "valid", "test")):
         rows = count if split == "train" else 1000
         for side in ("source", "target"):
             seed = 2 * place + (side == "target")
-            made(folder / f"{split}.{side}.txt", lambda rows=rows, seed=seed: sentences(rows, seed))
+            write_once(folder / f"{split}.{side}.txt", lambda rows=rows, seed=seed: sentences(rows, seed))
     return folder
 
 
 def running_text(megabytes: int) -> Path:
-    """Return a text of this size in MB."""
-    # A line has some 72 bytes.
-    return made(FOLDER / f"text.{megabytes}.txt", lambda: sentences(megabytes * 14_000, 9))
+    """Return a text file of this size in MB."""
+    # A line has about 72 bytes.
+    return write_once(FOLDER / f"text.{megabytes}.txt", lambda: sentences(megabytes * 14_000, 9))
 
 
 _EXPERIMENT = """
 title = "{runs} runs"
 [sources.small]
 path = "{vectors}"
-about = "made vectors"
+about = "generated vectors"
 dim = 16
 [tasks.small]
 name = "files"
@@ -163,9 +162,11 @@ grid.seed = [{seeds}]
 
 
 def experiment(runs: int) -> Path:
-    """Return an experiment file with this many runs, in blocks of 500 or fewer."""
-    pairs(1000)
-    small = made(FOLDER / "small.txt", lambda: (f"w{i} {' '.join([str(i % 7 / 7)] * 15)} 0.5\n" for i in range(1000)))
+    """Return an experiment file with this many runs, in blocks of about 500 runs."""
+    parallel_text(1000)
+    small = write_once(
+        FOLDER / "small.txt", lambda: (f"w{i} {' '.join([str(i % 7 / 7)] * 15)} 0.5\n" for i in range(1000))
+    )
     path = FOLDER / f"runs.{runs}.toml"
     blocks = max(1, runs // 500)
     seeds = ", ".join(str(seed) for seed in range(1, runs // blocks // 5 + 1))
@@ -175,8 +176,8 @@ def experiment(runs: int) -> Path:
     return path
 
 
-def finished(runs: int) -> Path:
-    """Return a folder in which every run of the experiment is finished, with made scores."""
+def finished_runs(runs: int) -> Path:
+    """Return a folder with a finished run for every run of the experiment, with generated scores."""
     from embinit.experiments.definition.reader import read_draft
     from embinit.experiments.inputs.locations import Places
     from embinit.experiments.inputs.resolve import resolve
@@ -214,24 +215,24 @@ assert len(load(sys.argv[1])) > 1000
 
 def source_steps(scale: float) -> Iterator[Step]:
     for words in (int(200_000 * scale), int(2_000_000 * scale)):
-        path, size = source(words), f"{words:,} x 300"
-        few = made(FOLDER / "few.txt", lambda: (f"w{i}\n" for i in range(20_000)))
+        path, size = glove_file(words), f"{words:,} x 300"
+        few = write_once(FOLDER / "few.txt", lambda: (f"w{i}\n" for i in range(20_000)))
         wanted = ("make", str(path), "--vocab", str(few), "--recipe", "pretrained", "-o", str(FOLDER / "out.npy"))
         yield Step("source of 2 million words", size, wanted, words, "rows of 20,000 words")
         yield Step("source of 2 million words", size, (str(path),), words, "load, all rows", ("-c", _LOAD))
     for words in (int(20_000 * scale), int(200_000 * scale)):
-        whole = ("inspect", str(source(words)), "--json")
+        whole = ("inspect", str(glove_file(words)), "--json")
         yield Step("source of 2 million words", f"{words:,} x 300", whole, words, "inspect, all rows")
 
 
 def vocabulary_steps(scale: float) -> Iterator[Step]:
-    path = source(int(200_000 * scale))
+    path = glove_file(int(200_000 * scale))
     for count in (int(25_000 * scale), int(250_000 * scale)):
         words = (
             "make",
             str(path),
             "--vocab",
-            str(pieces(count)),
+            str(piece_list(count)),
             "--recipe",
             "pretrained",
             "-o",
@@ -243,7 +244,7 @@ def vocabulary_steps(scale: float) -> Iterator[Step]:
 def pair_steps(scale: float) -> Iterator[Step]:
     for count in (int(50_000 * scale), int(500_000 * scale)):
         out = ("-o", str(FOLDER / f"prepared.{time.time_ns()}"))
-        words = ("prepare", "files", "--data", str(pairs(count)), "--tokenizer", "whitespace", *out)
+        words = ("prepare", "files", "--data", str(parallel_text(count)), "--tokenizer", "whitespace", *out)
         yield Step("500,000 pairs", f"{count:,} pairs", words, count, "prepare")
 
 
@@ -271,7 +272,7 @@ def glove_steps(scale: float) -> Iterator[Step]:
 
 def experiment_steps(scale: float) -> Iterator[Step]:
     for runs in (int(1000 * scale), int(10_000 * scale)):
-        file, folder = str(experiment(runs)), str(finished(runs))
+        file, folder = str(experiment(runs)), str(finished_runs(runs))
         places = ("--data", str(FOLDER), "--vectors", str(FOLDER), "--runs", folder)
         for name, words in {
             "run --dry-run": ("run", file, "--dry-run", *places),
@@ -318,43 +319,43 @@ CASES: dict[str, Callable[[float], Iterator[Step]]] = {
 }
 
 
-def markdown(taken: Sequence[Taken]) -> Iterator[str]:
-    """Yield the lines of the table: a step of two sizes shows how many times longer ten times as much takes."""
+def markdown(measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Yield the lines of the table. Growth is the processor seconds over those at a tenth of the size."""
     yield "| task | size | seconds | processor seconds | peak MB | growth |"
     yield "|---|---|---:|---:|---:|---:|"
-    before: dict[tuple[str, str], Taken] = {}
-    for one in taken:
-        smaller = before.setdefault((one.case, one.name), one)
-        growth = "" if smaller is one else f"{one.processor / smaller.processor:.1f} x"
-        cells = (f"{one.seconds:,.1f}", f"{one.processor:,.1f}", f"{one.memory:,.0f}", growth)
-        yield f"| {one.name} | {one.size} | {' | '.join(cells)} |"
+    first: dict[tuple[str, str], Measurement] = {}
+    for row in measurements:
+        smaller = first.setdefault((row.case, row.name), row)
+        growth = "" if smaller is row else f"{row.processor / smaller.processor:.1f} x"
+        cells = (f"{row.seconds:,.1f}", f"{row.processor:,.1f}", f"{row.memory:,.0f}", growth)
+        yield f"| {row.name} | {row.size} | {' | '.join(cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="a factor of every size; 0.01 shows whether it runs")
-    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="some cases only")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of every size; 0.01 is a quick check")
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="measure only these cases")
     options = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
     screen = Console(width=110)
     results = FOLDER / f"x {options.scale:g}"
     results.mkdir(exist_ok=True)
     for name in options.only:
-        taken: list[Taken] = []
+        measurements: list[Measurement] = []
         for step in CASES[name](options.scale):
-            new = measured(step)
-            taken.append(new)
+            row = measure(step)
+            measurements.append(row)
             screen.print(
-                f"[dim]{new.name}, {new.size}: {new.seconds:.1f} s, {new.memory:,.0f} MB[/dim]", highlight=False
+                f"[dim]{row.name}, {row.size}: {row.seconds:.1f} s, {row.memory:,.0f} MB[/dim]", highlight=False
             )
-            (results / f"{name}.json").write_text(json.dumps([asdict(one) for one in taken], indent=1))
+            (results / f"{name}.json").write_text(json.dumps([asdict(row) for row in measurements], indent=1))
     files = [results / f"{name}.json" for name in CASES]
-    kept = [Taken(**one) for file in files if file.exists() for one in json.loads(file.read_text())]
+    rows = [Measurement(**record) for file in files if file.exists() for record in json.loads(file.read_text())]
     table = Table("task", "size", "seconds", "processor", "peak MB")
-    for one in kept:
-        table.add_row(one.name, one.size, f"{one.seconds:,.1f}", f"{one.processor:,.1f}", f"{one.memory:,.0f}")
+    for row in rows:
+        table.add_row(row.name, row.size, f"{row.seconds:,.1f}", f"{row.processor:,.1f}", f"{row.memory:,.0f}")
     screen.print(table)
-    (FOLDER / "scale.md").write_text("\n".join(markdown(kept)) + "\n", encoding="utf-8")
+    (FOLDER / "scale.md").write_text("\n".join(markdown(rows)) + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The rows as a table: by rich where it is installed, and else in plain columns."""
+"""Print the rows as a table: with rich if it is installed, otherwise in plain columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS = (
 
 
 def cells(row: Row) -> list[str]:
-    """Return what stands in each column; nothing where nothing is known."""
+    """Return the texts of a table row; unknown values are empty."""
     case, name = row.case, row.case.what
     step = row.seconds
     if name == DECODING and row.seconds is not None:
@@ -22,25 +22,26 @@ def cells(row: Row) -> list[str]:
         name = f"{name}, {row.note}"
     return [
         name, str(case.members), str(case.dim), "" if case.what == DECODING else str(case.batch), case.precision,
-        number(row.parameters / 1e6 or None, 3), number(step and 1e3 * step, 2), number(row.sentences_per_s, 0),
-        number(row.tokens_per_s, 0), number(row.s_per_model_epoch, 3), number(row.peak_mb, 0),
-        number(row.share_of_peak and 100 * row.share_of_peak, 1), number(row.times_tutorial, 2),
-        number(row.times_bare, 2),
+        decimal(row.parameters / 1e6 or None, 3), decimal(step and 1e3 * step, 2), decimal(row.sentences_per_s, 0),
+        decimal(row.tokens_per_s, 0), decimal(row.s_per_model_epoch, 3), decimal(row.peak_mb, 0),
+        decimal(row.share_of_peak and 100 * row.share_of_peak, 1), decimal(row.times_tutorial, 2),
+        decimal(row.times_bare, 2),
     ]  # fmt: skip
 
 
-def number(value: float | None, places: int) -> str:
+def decimal(value: float | None, places: int) -> str:
+    """Return a number with thousands separators; empty for None."""
     return "" if value is None else f"{value:,.{places}f}"
 
 
-def shown(rows: Sequence[Row], about: dict[str, object]) -> None:
-    """Print the table, and under it what machine and data it is of."""
+def print_table(rows: Sequence[Row], description: dict[str, object]) -> None:
+    """Print the table, and below it the description of the machine and the data."""
     lines = [cells(row) for row in rows]
     try:
         from rich.console import Console
         from rich.table import Table
     except ImportError:
-        print(plain([list(COLUMNS), *lines]))
+        print(align_columns([list(COLUMNS), *lines]))
     else:
         table = Table()
         for place, column in enumerate(COLUMNS):
@@ -49,12 +50,12 @@ def shown(rows: Sequence[Row], about: dict[str, object]) -> None:
             table.add_row(*line)
         screen = Console(markup=False)
         Console(markup=False, width=max(screen.width, 170)).print(table)
-    print(", ".join(f"{key} {value}" for key, value in about.items()))
-    print("sentences/s, tokens/s (real ones, of both sides) and % of peak are sums over all members of a row")
+    print(", ".join(f"{key} {value}" for key, value in description.items()))
+    print("sentences/s, tokens/s (both sides, without padding) and % of peak are sums over all members of a row")
 
 
-def plain(lines: Sequence[Sequence[str]]) -> str:
-    """Return lines of cells in columns as wide as they need be, the first to the left, the others to the right."""
+def align_columns(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells in aligned columns: the first to the left, the others to the right."""
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     return "\n".join(
         "  ".join(

@@ -1,7 +1,7 @@
-"""What is measured, each in an interpreter of its own: `python -m benchmarks.tasks TASK ARGUMENTS FOLDER`.
+"""Tasks of `benchmarks.vectors`, each run in its own interpreter: `python -m benchmarks.tasks TASK ARGUMENTS FOLDER`.
 
-A task imports (and reads what is not to be measured), and returns the work as a function; that returns tokens with
-vectors, or another answer.
+A task imports its tool, reads untimed inputs, and returns the timed work as a function. The function returns an answer (for
+example tokens) and vectors or None.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 Work = Callable[[], tuple[Any, np.ndarray | None]]
 
 
-def peak() -> int:
-    """Return this process's peak memory in bytes.
+def peak_bytes() -> int:
+    """Return the peak memory of this process in bytes.
 
-    `ru_maxrss` would do, but Linux lets it begin at the parent's; /proc counts this program alone.
+    On Linux, `ru_maxrss` starts at the parent's value, but /proc counts this program alone.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -31,7 +31,8 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def wanted_of(path: str | None) -> list[str] | None:
+def read_wanted(path: str | None) -> list[str] | None:
+    """Return the words of a JSON file; None, for all words, without a file."""
     return None if path is None else json.loads(Path(path).read_text())
 
 
@@ -41,11 +42,11 @@ def wanted_of(path: str | None) -> list[str] | None:
 def embinit_load(path: str, wanted: str | None = None) -> Work:
     from embinit import load
 
-    words = wanted_of(wanted)
+    words = read_wanted(wanted)
 
     def work() -> tuple[Any, np.ndarray]:
-        found = load(path, words)
-        return list(found.tokens), found.vectors
+        embeddings = load(path, words)
+        return list(embeddings.tokens), embeddings.vectors
 
     return work
 
@@ -53,14 +54,14 @@ def embinit_load(path: str, wanted: str | None = None) -> Work:
 def gensim_text(path: str, wanted: str | None = None) -> Work:
     from gensim.models import KeyedVectors
 
-    words = wanted_of(wanted)
+    words = read_wanted(wanted)
 
     def work() -> tuple[Any, np.ndarray]:
-        found = KeyedVectors.load_word2vec_format(path, no_header=True)
+        vectors = KeyedVectors.load_word2vec_format(path, no_header=True)
         if words is None:
-            return found.index_to_key, found.vectors
-        known = [word for word in words if word in found]
-        return known, found[known]
+            return vectors.index_to_key, vectors.vectors
+        known = [word for word in words if word in vectors]
+        return known, vectors[known]
 
     return work
 
@@ -68,10 +69,10 @@ def gensim_text(path: str, wanted: str | None = None) -> Work:
 def pandas_text(path: str, wanted: str | None = None) -> Work:
     import pandas
 
-    words = wanted_of(wanted)
+    words = read_wanted(wanted)
 
     def work() -> tuple[Any, np.ndarray]:
-        # Without na_filter=False the words `nan` and `null` would be lost.
+        # na_filter=False keeps the words `nan` and `null`.
         table = pandas.read_csv(path, sep=" ", quoting=3, header=None, index_col=0, na_filter=False)
         if words is not None:
             table = table.loc[[word for word in words if word in table.index]]
@@ -81,15 +82,15 @@ def pandas_text(path: str, wanted: str | None = None) -> Work:
 
 
 def loop_text(path: str, wanted: str | None = None) -> Work:
-    words = wanted_of(wanted)
-    asked = None if words is None else set(words)
+    words = read_wanted(wanted)
+    known = None if words is None else set(words)
 
     def work() -> tuple[Any, np.ndarray]:
         tokens, rows = [], []
         with Path(path).open(encoding="utf-8", newline="\n") as file:
             for line in file:
                 token, _, numbers = line.partition(" ")
-                if asked is None or token in asked:
+                if known is None or token in known:
                     tokens.append(token)
                     rows.append(np.array(numbers.split(" "), dtype=np.float32))
         return tokens, np.stack(rows)
@@ -103,11 +104,11 @@ def loop_text(path: str, wanted: str | None = None) -> Work:
 def gensim_fasttext(path: str, wanted: str) -> Work:
     from gensim.models.fasttext import load_facebook_vectors
 
-    words = wanted_of(wanted) or []
+    words = read_wanted(wanted) or []
 
     def work() -> tuple[Any, np.ndarray]:
-        found = load_facebook_vectors(path)
-        return words, np.stack([found[word] for word in words])
+        vectors = load_facebook_vectors(path)
+        return words, np.stack([vectors[word] for word in words])
 
     return work
 
@@ -119,7 +120,7 @@ def transformers_rows(path: str, ids: str) -> Work:
     import torch
     from transformers import AutoConfig, AutoModel
 
-    AutoModel._model_mapping[type(AutoConfig.from_pretrained(path))]  # its module is an import too, and not the work
+    AutoModel._model_mapping[type(AutoConfig.from_pretrained(path))]  # imports the model's module before the timed work
     rows = json.loads(Path(ids).read_text())
 
     def work() -> tuple[Any, np.ndarray]:
@@ -138,10 +139,10 @@ def embinit_analogies(path: str, questions: str, most: int) -> Work:
     from embinit.diagnosis.analogy import evaluate, read_questions
 
     vectors = load(path, most=most)
-    asked = read_questions(Path(questions))
+    sections = read_questions(Path(questions))
 
     def work() -> tuple[Any, None]:
-        scores = evaluate(vectors.vectors, vectors.index, asked)
+        scores = evaluate(vectors.vectors, vectors.index, sections)
         return {section: [score.right, score.asked] for section, score in scores.items()}, None
 
     return work
@@ -166,13 +167,13 @@ def gensim_analogies(path: str, questions: str, most: int) -> Work:
 def main() -> None:
     name, arguments, folder = sys.argv[1:]
     task = globals()[name]
-    before = peak()
+    before = peak_bytes()
     start = time.perf_counter()
     work = task(**json.loads(arguments))
     ready = time.perf_counter()
     answer, vectors = work()
     end = time.perf_counter()
-    memory = peak() - before
+    memory = peak_bytes() - before
     if vectors is not None:
         np.save(Path(folder, "vectors.npy"), vectors)
     measured = {

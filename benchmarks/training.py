@@ -1,11 +1,11 @@
-"""Members in lockstep beside PyTorch's tutorial, Marian under transformers' Trainer, and JoeyNMT: one table, one run.
+"""Compare members in lockstep with PyTorch's tutorial, Marian under transformers' Trainer, and JoeyNMT, in one table.
 
-    python -m benchmarks.training [--prepared DIR]     on the CPU; generated captions unless a folder is named
-    python3 -m benchmarks.gpu DIR                      the same on one card
+    python -m benchmarks.training [--prepared DIR]     CPU; generated captions by default
+    python3 -m benchmarks.gpu DIR                      one card
 
-DIR is a folder that `embinit prepare multi30k` wrote. A step is everything that training does for it: choosing and
-moving the batch, forward, backward, Adam; validation, checkpoints and the making of the model are not in it. On the CPU
-every row is a process of its own, and memory is its peak with all that it imported; on a card it is allocated memory.
+DIR is a folder that `embinit prepare multi30k` wrote. A step includes choosing and moving the batch, the forward and
+backward passes, and Adam. It excludes validation, checkpoints and building the model. On the CPU, each row runs in its own
+process, and memory is the peak of that process with its imports. On a card, memory is the allocated memory.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import environments
-from benchmarks.cases import Case, Data, Timed, data, steps_an_epoch
+from benchmarks.cases import Case, SplitStatistics, Timing, read_split, steps_per_epoch
 from benchmarks.clock import product_size
-from benchmarks.row import measured
-from benchmarks.rows import DECODING, OURS, TUTORIAL, Bar, Row, bars, compared, row
-from benchmarks.table import shown
+from benchmarks.row import measure
+from benchmarks.rows import DECODING, OURS, TUTORIAL, Bar, Row, add_ratios, bars, make_row
+from benchmarks.table import print_table
 
 MARIAN, JOEYNMT = "Marian, transformers", "JoeyNMT"
-#: what a card is also measured by: a sweep as one group, a whole training, two of them at once
+#: Further rows of a card: a sweep as one group, a whole training, two whole trainings at once.
 MIXED, WHOLE, GROUPS, MPS = (
     f"{OURS}, {name}" for name in ("mixed settings", "end to end", "two groups", "two groups, MPS")
 )
-#: of language models (benchmarks.text)
+#: Row of benchmarks.text.
 TRAINER = "GPT-2, Trainer"
-WHO = {
+PROGRAMS = {
     "embinit": OURS, "tutorial": TUTORIAL, "marian": MARIAN, "joeynmt": JOEYNMT, "decoding": DECODING, "mixed": MIXED,
     "whole": WHOLE, "groups": GROUPS, "mps": MPS,
 }  # fmt: skip
-#: Generated captions have some 1,200 words a side; a model of Multi30k's size has so many.
+#: Vocabulary sizes of Multi30k. Generated captions have about 1,200 words per side; their model gets these sizes.
 MULTI30K = (7853, 5893)
 
 
 # ---------------------------------------------------------------- cases
 
 
-def cases(options: argparse.Namespace, prepared: str, vocabularies: tuple[int, int], found: Data) -> Iterator[Case]:
-    """Yield the rows of the table: peers, ours, a wider model on a card, decoding."""
+def cases(
+    options: argparse.Namespace, prepared: str, vocabularies: tuple[int, int], split: SplitStatistics
+) -> Iterator[Case]:
+    """Yield the cases of the table: peers, embinit, a wider model on a card, decoding."""
     cuda = options.device.startswith("cuda")
     case = Case(
         OURS, prepared, vocabularies, options.device, options.precisions[0],
@@ -61,8 +63,8 @@ def cases(options: argparse.Namespace, prepared: str, vocabularies: tuple[int, i
     yield replace(case, what=MARIAN)
     if not cuda:
         yield replace(case, what=JOEYNMT)
-    # A card does all steps of an epoch, so that making its order is in them; after one, members decode sentences that end.
-    epoch = replace(case, steps=steps_an_epoch(case, found)) if cuda and options.steps is None else case
+    # A card runs a whole epoch, so that the time includes shuffling. After an epoch, decoded sentences end with <eos>.
+    epoch = replace(case, steps=steps_per_epoch(case, split)) if cuda and options.steps is None else case
     for precision in options.precisions:
         for members in options.members:
             yield replace(epoch, precision=precision, members=members)
@@ -71,7 +73,7 @@ def cases(options: argparse.Namespace, prepared: str, vocabularies: tuple[int, i
         wide = replace(case, dim=768, heads=12, batch=128)
         yield replace(wide, what=TUTORIAL)
         for precision in options.precisions:
-            steps = options.steps or steps_an_epoch(wide, found)
+            steps = options.steps or steps_per_epoch(wide, split)
             yield replace(wide, members=16, precision=precision, steps=steps)
     yield replace(epoch, what=MIXED, members=max(options.members))
     if cuda:
@@ -85,21 +87,21 @@ def cases(options: argparse.Namespace, prepared: str, vocabularies: tuple[int, i
 # ---------------------------------------------------------------- measuring
 
 
-def taken(case: Case) -> Timed:
-    """Return what a case took: on a card in this process, and else in one of its own."""
+def run_case(case: Case) -> Timing:
+    """Measure a case: on a card in this process, otherwise in a new one."""
     if case.cuda:
-        return measured(case)
-    command = [str(interpreter(case.what)), "-m", "benchmarks.row", case.written()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=environments.ROOT)
-    if done.returncode:
-        print(done.stderr[-3000:], file=sys.stderr)
-        complaint = [line for line in done.stderr.splitlines() if line.strip()]
-        raise RuntimeError(complaint[-1] if complaint else "no reason given")
-    return Timed(**json.loads(done.stdout.splitlines()[-1]))
+        return measure(case)
+    command = [str(interpreter(case.what)), "-m", "benchmarks.row", case.to_json()]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=environments.ROOT)
+    if process.returncode:
+        print(process.stderr[-3000:], file=sys.stderr)
+        lines = [line for line in process.stderr.splitlines() if line.strip()]
+        raise RuntimeError(lines[-1] if lines else "no error message")
+    return Timing(**json.loads(process.stdout.splitlines()[-1]))
 
 
 def interpreter(what: str) -> Path:
-    """Return the Python that has what a row needs; peers get an environment of their own where this one lacks it."""
+    """Return a Python interpreter with the packages of a program; peers get their own environment if necessary."""
     if what == JOEYNMT:
         return environments.environment("joeynmt", *environments.JOEYNMT)
     if what in (MARIAN, TRAINER) and find_spec("accelerate") is None:
@@ -107,10 +109,10 @@ def interpreter(what: str) -> Path:
     return Path(sys.executable)
 
 
-def attempted(case: Case, found: Data, peaks: dict[str, float]) -> Row:
-    """Return the row of a case; one that cannot be measured says why, and the others go on."""
+def try_case(case: Case, split: SplitStatistics, peaks: dict[str, float]) -> Row:
+    """Return the row of a case; if it cannot be measured, its note gives the reason."""
     try:
-        return row(case, taken(case), found, peaks)
+        return make_row(case, run_case(case), split, peaks)
     except Exception as reason:
         if case.cuda:
             traceback.print_exc()
@@ -119,83 +121,85 @@ def attempted(case: Case, found: Data, peaks: dict[str, float]) -> Row:
 
 
 def peaks(options: argparse.Namespace, prepared: str) -> dict[str, float]:
-    """Return the operations a second of a large matrix product, for each precision."""
-    found = {}
+    """Return the operations per second of a large matrix product, for each precision."""
+    speeds = {}
     for precision in options.precisions:
         case = Case("matrix product", prepared, MULTI30K, options.device, precision, threads=options.threads)
-        found[precision] = 2 * product_size(case) ** 3 / taken(case).seconds
-    return found
+        speeds[precision] = 2 * product_size(case) ** 3 / run_case(case).seconds
+    return speeds
 
 
-def best(rounds: Sequence[Sequence[Row]]) -> list[Row]:
-    """Return of each row the fastest of its rounds."""
-    return [min(same, key=lambda one: one.seconds or float("inf")) for same in zip(*rounds, strict=True)]
+def fastest(rounds: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return the fastest round of each row."""
+    return [min(repeats, key=lambda row: row.seconds or float("inf")) for repeats in zip(*rounds, strict=True)]
 
 
 # ---------------------------------------------------------------- data, options, output
 
 
 def captions() -> str:
-    """Return a prepared folder of generated captions, as many as Multi30k has."""
+    """Return a prepared folder with as many generated captions as Multi30k has."""
     command = [sys.executable, "-m", "embinit", "prepare", "captions", "--size", "29000", "--json"]
-    done = subprocess.run([*command, "-o", "build/bench/prepared"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return str(json.loads(done.stdout)["path"])
+    process = subprocess.run([*command, "-o", "build/bench/prepared"], capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise SystemExit(process.stderr)
+    return str(json.loads(process.stdout)["path"])
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.training", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--prepared", metavar="DIR", help="a prepared translation; by default generated captions")
+    parser.add_argument("--prepared", metavar="DIR", help="prepared translation task (default: generated captions)")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--members", type=int, nargs="+", help="1 4 on the CPU, 1 4 16 32 on a card")
-    parser.add_argument("--precisions", nargs="+", help="the first is the peers'; float32 bfloat16, on a card tf32")
+    parser.add_argument("--members", type=int, nargs="+", help="default: 1 4 on the CPU, 1 16 32 on a card")
+    parser.add_argument(
+        "--precisions", nargs="+", help="default: float32 (card: tf32) and bfloat16; peers use the first"
+    )
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--heads", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--steps", type=int, help="that count, after a fifth as many; 40, on a card 100 and an epoch")
-    parser.add_argument("--sentences", type=int, help="that are decoded; 100, on a card 1000")
+    parser.add_argument("--steps", type=int, help="timed steps (default: 40, on a card 100 or an epoch)")
+    parser.add_argument("--sentences", type=int, help="test sentences to decode (default: 100, on a card 1000)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--rounds", type=int, default=1, help="measure all rows so often; the best counts")
-    parser.add_argument("--only", nargs="+", choices=WHO, default=list(WHO), help="some rows only")
-    parser.add_argument("--no-wide", dest="wide", action="store_false", help="no D = 768, batch 128 on a card")
-    parser.add_argument("--several", type=int, default=20, help="members of a whole training, and of two groups")
-    parser.add_argument("--within", type=float, default=float("inf"), help="begin no row after this many seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write JSON lines: machine, rows, bars")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 where a bar is not kept")
+    parser.add_argument("--rounds", type=int, default=1, help="measure each row this many times and keep the fastest")
+    parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="measure only these rows")
+    parser.add_argument("--no-wide", dest="wide", action="store_false", help="skip D = 768, batch 128 on a card")
+    parser.add_argument("--several", type=int, default=20, help="members of the whole training and of both groups")
+    parser.add_argument("--within", type=float, default=float("inf"), help="start no row after this many seconds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the machine, rows and bars as JSON lines")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 if a bar is not met")
     options = parser.parse_args(arguments)
     cuda = options.device.startswith("cuda")
     options.members = options.members or ([1, 16, 32] if cuda else [1, 4])
     options.sentences = options.sentences or (1000 if cuda else 100)
-    options.precisions = options.precisions or usual_precisions(cuda)
+    options.precisions = options.precisions or default_precisions(cuda)
     return options
 
 
-def usual_precisions(cuda: bool) -> list[str]:
+def default_precisions(cuda: bool) -> list[str]:
     from benchmarks.lockstep import precisions
 
     return [name for name in ("tf32" if cuda else "float32", "bfloat16") if name in precisions()]
 
 
 def sizes(prepared: str, generated: bool) -> tuple[int, int]:
-    """Return the rows of a model's embeddings."""
+    """Return the number of rows of the source and of the target embedding."""
     manifest = json.loads(Path(prepared, "manifest.json").read_text("utf-8"))
     if manifest["task"] != "translation":
-        raise SystemExit(f"{prepared} is a {manifest['task']}; the peers translate")
+        raise SystemExit(f"{prepared} holds a {manifest['task']}; this benchmark needs a translation")
     return MULTI30K if generated else tuple(manifest["vocabularies"][side] for side in ("source", "target"))
 
 
 def processor() -> str:
-    """Return what the CPU calls itself."""
+    """Return the name of the CPU."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "CPU"
 
 
-def machine(options: argparse.Namespace, prepared: str, peak: dict[str, float]) -> dict[str, object]:
+def describe_machine(options: argparse.Namespace, prepared: str, peak: dict[str, float]) -> dict[str, object]:
     import torch
 
     versions = {}
@@ -212,8 +216,12 @@ def machine(options: argparse.Namespace, prepared: str, peak: dict[str, float]) 
     }  # fmt: skip
 
 
-def stored(about: dict[str, object], rows: Sequence[Row], judged: Sequence[Bar], path: Path) -> None:
-    records = [{"machine": about}, *({"row": row.record()} for row in rows), *({"bar": asdict(row)} for row in judged)]
+def write_json(description: dict[str, object], rows: Sequence[Row], judged: Sequence[Bar], path: Path) -> None:
+    records = [
+        {"machine": description},
+        *({"row": row.record()} for row in rows),
+        *({"bar": asdict(bar)} for bar in judged),
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
@@ -221,33 +229,33 @@ def stored(about: dict[str, object], rows: Sequence[Row], judged: Sequence[Bar],
 def main(arguments: Sequence[str] | None = None) -> int:
     options, start = read_options(arguments), time.perf_counter()
     prepared = str(Path(options.prepared or captions()).resolve())
-    found = data(prepared)
+    split = read_split(prepared)
     peak = peaks(options, prepared)
-    asked = {WHO[name] for name in options.only}
-    listed = [
+    programs = {PROGRAMS[name] for name in options.only}
+    selected = [
         case
-        for case in cases(options, prepared, sizes(prepared, options.prepared is None), found)
-        if case.what in asked
+        for case in cases(options, prepared, sizes(prepared, options.prepared is None), split)
+        if case.what in programs
     ]
-    about = machine(options, prepared, peak)
+    description = describe_machine(options, prepared, peak)
     rounds: list[list[Row]] = []
     for _ in range(options.rounds):
         rounds.append([])
-        for case in listed:
+        for case in selected:
             if time.perf_counter() - start > options.within:
                 rounds[-1].append(Row(case, note="not measured: no time left"))
                 continue
             print(f"{case.what}, {case.members} x D = {case.dim}, {case.precision} ...", file=sys.stderr, flush=True)
-            rounds[-1].append(attempted(case, found, peak))
-            if options.json:  # what was measured is kept, whatever becomes of the next row
-                stored(about, compared(rounds[-1]), [], options.json)
-    rows = compared(best(rounds))
+            rounds[-1].append(try_case(case, split, peak))
+            if options.json:  # keeps the measured rows if the next one crashes
+                write_json(description, add_ratios(rounds[-1]), [], options.json)
+    rows = add_ratios(fastest(rounds))
     judged = bars(rows)
-    shown(rows, about)
+    print_table(rows, description)
     for bar in judged:
         print(f"{'PASS' if bar.kept else 'FAIL'}  {bar.says}: {bar.found:.3g} (bar {bar.promised})")
     if options.json:
-        stored(about, rows, judged, options.json)
+        write_json(description, rows, judged, options.json)
     return 1 if options.strict and not all(bar.kept for bar in judged) else 0
 
 

@@ -1,4 +1,4 @@
-"""The first lines of RESULTS.md: the runs, the support of each finding, the answer to each open question."""
+"""The summary at the top of RESULTS.md: runs, support of each finding, answer to each open question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from research.trials import Trial
 def section(
     summaries: Sequence[Summary], findings: Sequence[PublishedFinding], diagnosed: Sequence[Trial]
 ) -> list[str]:
-    """Return the section, a line for each answer."""
+    """Return the section with a line for each answer."""
     bullets = [text(cost(summaries))]
     bullets += [f"**{text(ended(entry.title))}** {text(_finding(entry))}" for entry in findings]
     bullets += [
@@ -34,47 +34,47 @@ def section(
 
 
 def is_open(summary: Summary) -> bool:
-    """Return whether an experiment is on a question that the paper leaves open: its file is in `open/`."""
+    """Return whether an experiment is about a question that the paper leaves open: its file is in `open/`."""
     return "open" in PurePosixPath(summary.file).parts[:-1]
 
 
 def cost(summaries: Sequence[Summary]) -> str:
-    """Return the number of runs and the device time, beside the paper's."""
+    """Return a sentence on the number of runs and the device time, compared with the paper's."""
     runs = {key for summary in summaries for key in summary.cost.shares}
     devices = ", ".join(dict.fromkeys(device for summary in summaries for device in summary.cost.devices))
     took = duration(busy(summary.cost for summary in summaries))
     return (
-        f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}, what ran side by "
-        f"side counted once; the paper's Table 1 alone took about {paper_hours():.0f} GPU-hours by its Table 5."
+        f"{plural(len(runs), 'run')} kept the device{f' ({devices})' if devices else ''} busy for {took}; time that "
+        f"runs share counts once. The paper's Table 1 alone took about {paper_hours():.0f} GPU-hours, by its Table 5."
     )
 
 
 def paper_hours() -> float:
-    """Return the hours that the paper's Table 1 took: minutes an epoch, epochs, rows and seeds of each block."""
-    known = published.tables()
+    """Return the hours of the paper's Table 1, from the minutes per epoch, epochs, rows and seeds of each block."""
+    tables = published.tables()
     hours = 0.0
-    for block in known["table5"]:
+    for block in tables["table5"]:
         rows = next(
             len(entry["rows"])
-            for entry in known["table1"]
+            for entry in tables["table1"]
             if all(entry[key] == block[key] for key in ("task", "embedding"))
         )
-        hours += block["minutes"] * block["epochs"] * rows * known["seeds"][block["task"]] / 60
+        hours += block["minutes"] * block["epochs"] * rows * tables["seeds"][block["task"]] / 60
     return hours
 
 
 def _finding(finding: PublishedFinding) -> str:
-    """Return how far the results support a finding: by its claims, by kind of task, and in its largest cases."""
+    """Return the support of a finding: over its claims, by kind of task, and in its largest cases."""
     if not finding.cases:
         return "Not tested."
     claims = [claim.support for claim in finding.claims if claim.cases]
-    both = sum(counts.supported > 0 and counts.against > 0 for counts in claims)
+    mixed = sum(counts.supported > 0 and counts.against > 0 for counts in claims)
     sentences = [f"Its {plural(len(claims), 'tested claim')}: {support(finding.cases)}."]
     kinds = support_by_kind(finding.cases)
     sentences += (
         [f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}."] if len(kinds) > 1 else []
     )
-    sentences += [f"{plural(both, 'claim')} {'has' if both == 1 else 'have'} cases on both sides."] if both else []
+    sentences += [f"{plural(mixed, 'claim')} {'has' if mixed == 1 else 'have'} cases on both sides."] if mixed else []
     for head, outcome in (("Largest in support", SUPPORTED), ("Largest against", AGAINST)):
         if any(case.outcome == outcome for case in finding.cases):
             sentences.append(f"{head}: {_largest(finding.claims, outcome)}.")
@@ -86,8 +86,8 @@ def _largest(claims: Sequence[Claim], outcome: str) -> str:
         (claim, case) for claim in claims for case in claim.cases if case.outcome == outcome
     ]
     claim, case = max(cases, key=lambda pair: abs(pair[1].difference.mean))
-    more = f" in what {claim.gain} gain" if claim.gain else ""
-    return f"{claim.ours} against {claim.against} {difference_text(case.difference, case.metric)}{more} ({case.where})"
+    gain = f" in the gain from {claim.gain}" if claim.gain else ""
+    return f"{claim.ours} against {claim.against} {difference_text(case.difference, case.metric)}{gain} ({case.where})"
 
 
 def _missing(summaries: Sequence[Summary]) -> list[str]:
@@ -96,9 +96,11 @@ def _missing(summaries: Sequence[Summary]) -> list[str]:
     without_files = len({block.name for block in missing.values() if block.lacks_files})
     waiting = sum(not block.lacks_files for block in missing.values())
     parts = (
-        [f"{plural(without_files, 'block needs', 'blocks need')} files that are not at hand"] if without_files else []
+        [f"{plural(without_files, 'block needs', 'blocks need')} files that are missing here"] if without_files else []
     )
     parts += (
-        [f"{plural(waiting, 'block')} could be run and {'is' if waiting == 1 else 'are'} not yet"] if waiting else []
+        [f"{plural(waiting, 'block')} can be run, but {'has' if waiting == 1 else 'have'} not been yet"]
+        if waiting
+        else []
     )
-    return [f"Not run: {'; '.join(parts)}. Each is named at the end of its experiment's page."] if parts else []
+    return [f"Not run: {'; '.join(parts)}. The page of each experiment lists its missing blocks."] if parts else []

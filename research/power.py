@@ -28,9 +28,9 @@ class DataSet:
     task: str
     blocks: int
     seeds: int
-    #: of one block's paired difference between seeds, in points
+    #: σ between seeds of one block's paired difference, in points
     std: float
-    #: the source of that σ
+    #: where `std` comes from
     source: str
 
 
@@ -41,7 +41,7 @@ class Design:
     name: str
     #: correlation of two blocks' differences at one seed
     correlation: float
-    #: a difference may lie this far below zero and still count as no loss, in points
+    #: largest difference below zero that still counts as no loss, in points
     margin: float
     effects: tuple[float, ...]
     sets: tuple[DataSet, ...]
@@ -49,7 +49,7 @@ class Design:
 
 @cache
 def designs() -> tuple[Design, ...]:
-    """Return the designs of registered.toml."""
+    """Return the designs in registered.toml."""
     content: dict[str, Any] = tomllib.loads(Path(__file__).with_name("registered.toml").read_text("utf-8"))
     return tuple(
         Design(
@@ -57,7 +57,7 @@ def designs() -> tuple[Design, ...]:
             correlation=float(content["correlation"]),
             margin=float(content["margin"]),
             effects=tuple(float(effect) for effect in content["effects"]),
-            sets=tuple(DataSet(**known) for known in entry["set"]),
+            sets=tuple(DataSet(**data_set) for data_set in entry["set"]),
         )
         for entry in content["design"]
     )
@@ -76,48 +76,48 @@ def standard_error(design: Design) -> float:
 
 
 def power(design: Design, effect: float, bound: float = 0.0) -> float:
-    """Return how often the pooled 95 % interval lies above a bound if every data set has this true difference."""
+    """Return the share of tests whose pooled 95 % interval lies above a bound, for this true difference everywhere."""
     rng = stream(0, f"power of {design.name} at {effect} over {bound}")
     (low,) = _lower_bounds(design, [effect], rng)
     return float((low > bound).mean())
 
 
 def power_of_both(design: Design, random: float, standardized: float) -> float:
-    """Return how often both criteria hold, with these true differences to random and to standardized rows.
+    """Return the share of tests in which both criteria hold, for these true differences to random and standardized rows.
 
-    The two differences of a seed share the run of the rule, so that they are correlated by a half.
+    The two differences of a seed share the run of the rule, so their correlation is a half.
     """
     rng = stream(0, f"power of {design.name} at {random} and {standardized}")
-    low, other = _lower_bounds(design, [random, standardized], rng)
-    return float(((low > 0) & (other > -design.margin)).mean())
+    gain, loss = _lower_bounds(design, [random, standardized], rng)
+    return float(((gain > 0) & (loss > -design.margin)).mean())
 
 
 def _lower_bounds(design: Design, effects: Sequence[float], rng: np.random.Generator) -> list[npt.NDArray[np.float64]]:
-    """Return the lower bounds of the pooled intervals of differences with these true values, in simulated tests."""
+    """Simulate tests with these true differences, and return the lower bounds of their pooled intervals."""
     pooled: list[tuple[list[Any], list[Any]]] = [([], []) for _ in effects]
     freedoms = [data_set.seeds - 1 for data_set in design.sets]
     for data_set in design.sets:
         shape, std = (_REPEATS, data_set.seeds), math.sqrt(_variance(data_set, design.correlation))
         first = rng.normal(0, std, shape)
         for place, (effect, (means, variances)) in enumerate(zip(effects, pooled, strict=True)):
-            own = first if place == 0 else first / 2 + rng.normal(0, std * math.sqrt(0.75), shape)
-            values = effect + own
+            noise = first if place == 0 else first / 2 + rng.normal(0, std * math.sqrt(0.75), shape)
+            values = effect + noise
             means.append(values.mean(axis=1))
             variances.append(values.var(axis=1, ddof=1) / data_set.seeds / len(design.sets) ** 2)
-    lows = []
+    bounds = []
     for means, variances in pooled:
         mean, variance = np.mean(means, axis=0), np.sum(variances, axis=0)
         squares = sum(part**2 / freedom for part, freedom in zip(variances, freedoms, strict=True))
         reach = np.array([t_quantile(0.975, round(float(freedom), 1)) for freedom in variance**2 / squares])
-        lows.append(mean - reach * np.sqrt(variance))
-    return lows
+        bounds.append(mean - reach * np.sqrt(variance))
+    return bounds
 
 
 def powers(design: Design) -> Mapping[float, tuple[float, float, float]]:
-    """Return effect -> the power to show a gain, no loss beyond the margin, and both against half of it.
+    """Return effect -> the power to show a gain, to show no loss beyond the margin, and of the registered decision.
 
-    The last one is the power of the registered decision if the difference to standardized rows is half of that to
-    random ones.
+    For the registered decision, the difference to standardized rows is half of the effect, which is the difference to
+    random rows.
     """
     return {
         effect: (
@@ -129,10 +129,10 @@ def powers(design: Design) -> Mapping[float, tuple[float, float, float]]:
     }
 
 
-def together(listed_designs: Sequence[Design]) -> Design:
-    """Return the test on the data sets of all designs."""
-    name = f"all {len(sets_of(listed_designs))} data sets"
-    return replace(listed_designs[0], name=name, sets=sets_of(listed_designs))
+def together(all_designs: Sequence[Design]) -> Design:
+    """Return one design with the data sets of all designs."""
+    name = f"all {len(sets_of(all_designs))} data sets"
+    return replace(all_designs[0], name=name, sets=sets_of(all_designs))
 
 
 def _variance(data_set: DataSet, correlation: float) -> float:
@@ -140,6 +140,6 @@ def _variance(data_set: DataSet, correlation: float) -> float:
     return data_set.std**2 * (1 + (data_set.blocks - 1) * correlation) / data_set.blocks
 
 
-def sets_of(listed_designs: Sequence[Design]) -> tuple[DataSet, ...]:
-    """Return the data sets of several designs."""
-    return tuple(data_set for design in listed_designs for data_set in design.sets)
+def sets_of(all_designs: Sequence[Design]) -> tuple[DataSet, ...]:
+    """Return the data sets of all_designs designs."""
+    return tuple(data_set for design in all_designs for data_set in design.sets)

@@ -1,4 +1,4 @@
-"""Standardized rows at a tenth of the rate against their comparators, in all results: paired by seed, pooled by data set."""
+"""Compare standardized rows at a tenth of the rate with other starts, in all results: paired by seed, pooled by data set."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from embinit.reports.results_reader import ResultsFile
 from embinit.statistics import Clustered, pool_blocks
 
 SLOW = 0.1
-#: Settings that slow rows: all rows, or the rows of the source.
+#: Setting that slows rows -> its description.
 MECHANISMS = {"embedding_rate": "all rows at a tenth", "found_rate": "the source's rows at a tenth"}
-#: Starts that standardized slow rows are compared with: (recipe, whether slow).
+#: Name of a comparator of standardized slow rows -> (recipe, whether slow).
 COMPARATORS = {
     "random rows": ("xavier", False),
     "standardized rows at the full rate": ("pretrained_xavier", False),
@@ -37,25 +37,25 @@ class RateSetting:
     scores: dict[_Start, dict[int, float]] = field(default_factory=dict)
 
     def differences(self, comparator: str) -> dict[int, float]:
-        """Return ours minus a comparator at each seed that both have."""
+        """Return seed -> our score minus the comparator's, for seeds that both have."""
         ours, theirs = self.scores.get(_OURS, {}), self.scores.get(COMPARATORS[comparator], {})
         return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
 
 
-def fields(files: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
-    """Return every setting in which standardized rows were run at a tenth of the rate, with the other starts run in it."""
+def rate_settings(files: Iterable[ResultsFile]) -> tuple[RateSetting, ...]:
+    """Return every setting with standardized rows at a tenth of the rate, with the other starts in that setting."""
     runs: dict[str, tuple[str, str, str, Result]] = {}
-    for compact in files:
-        if compact.experiment.kind != "training":
+    for file in files:
+        if file.experiment.kind != "training":
             continue
-        for block in compact.experiment.blocks:
+        for block in file.experiment.blocks:
             for planned in block.runs:
-                result = compact.results.get(planned.spec.key)
+                result = file.results.get(planned.spec.key)
                 if result is not None and not result.diverged:
                     runs.setdefault(planned.spec.key, (block.name, block.score, block.split, result))
     settings: list[RateSetting] = []
     for mechanism in MECHANISMS:
-        settings += _fields(list(runs.values()), mechanism)
+        settings += _settings_of(list(runs.values()), mechanism)
     return tuple(sorted(settings, key=lambda setting: (setting.mechanism, setting.data, setting.name)))
 
 
@@ -70,7 +70,7 @@ def pooled(settings: Sequence[RateSetting], comparator: str) -> dict[str, Cluste
 
 
 def seed_std(settings: Sequence[RateSetting], comparator: str) -> dict[str, float]:
-    """Return data set -> σ of one setting's paired difference between seeds, pooled over its settings."""
+    """Return data set -> σ between seeds of the paired difference, pooled over its settings."""
     squares: dict[str, list[float]] = {}
     freedom: dict[str, int] = {}
     for setting in settings:
@@ -79,10 +79,10 @@ def seed_std(settings: Sequence[RateSetting], comparator: str) -> dict[str, floa
             mean = math.fsum(values) / len(values)
             squares.setdefault(setting.data, []).append(math.fsum((value - mean) ** 2 for value in values))
             freedom[setting.data] = freedom.get(setting.data, 0) + len(values) - 1
-    return {data: math.sqrt(math.fsum(listed) / freedom[data]) for data, listed in squares.items()}
+    return {data: math.sqrt(math.fsum(sums) / freedom[data]) for data, sums in squares.items()}
 
 
-def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> list[RateSetting]:
+def _settings_of(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> list[RateSetting]:
     sourced: dict[tuple[str, tuple[str, ...]], RateSetting] = {}
     random: dict[str, dict[_Start, dict[int, float]]] = {}
     for name, score, split, result in runs:
@@ -93,36 +93,36 @@ def _fields(runs: Sequence[tuple[str, str, str, Result]], mechanism: str) -> lis
             continue
         recipes = {side.recipe for _, side in spec.sides}
         recipe = next(iter(recipes))
-        if len(recipes) > 1 or recipe not in {known for known, _ in COMPARATORS.values()}:
+        if len(recipes) > 1 or recipe not in {compared for compared, _ in COMPARATORS.values()}:
             continue
         setting, sources = _setting(spec), tuple(side.rows or side.source for _, side in spec.sides)
         scaled = value * (1 if metric(score, split).unit == "BLEU" else 100)
         if any(sources):
-            rates = sourced.setdefault((setting, sources), RateSetting(spec.task.name, name, mechanism))
-            rates.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
+            rate_setting = sourced.setdefault((setting, sources), RateSetting(spec.task.name, name, mechanism))
+            rate_setting.scores.setdefault((recipe, slow), {})[spec.seed] = scaled
         else:
             random.setdefault(setting, {}).setdefault((recipe, slow), {})[spec.seed] = scaled
-    for (setting, _), rates in sourced.items():
-        rates.scores |= random.get(setting, {})
-    return [rates for rates in sourced.values() if _OURS in rates.scores and len(rates.scores) > 1]
+    for (setting, _), rate_setting in sourced.items():
+        rate_setting.scores |= random.get(setting, {})
+    return [entry for entry in sourced.values() if _OURS in entry.scores and len(entry.scores) > 1]
 
 
 def _slow(spec: Spec, mechanism: str) -> bool | None:
-    """Return whether rows are slow by a mechanism; None if another mechanism or rate is at work."""
+    """Return whether a mechanism slows the rows; None if they have another rate or another mechanism."""
     training = dict(spec.training)
     rates = {name: float(training.get(name, 1.0)) for name in MECHANISMS}
     random = not any(side.source for _, side in spec.sides)
-    own = "embedding_rate" if random else mechanism
-    if any(rate != 1 for name, rate in rates.items() if name != own) or rates[own] not in (1.0, SLOW):
+    key = "embedding_rate" if random else mechanism
+    if any(rate != 1 for name, rate in rates.items() if name != key) or rates[key] not in (1.0, SLOW):
         return None
-    return rates[own] == SLOW
+    return rates[key] == SLOW
 
 
 def _setting(spec: Spec) -> str:
     """Return a key of a run's settings without its seed, its rows and their rate."""
-    nothing = tuple((name, Side("", "")) for name, _ in spec.sides)
+    empty_sides = tuple((name, Side("", "")) for name, _ in spec.sides)
     training = tuple(pair for pair in spec.training if pair[0] not in MECHANISMS)
-    return replace(spec, sides=nothing, seed=0, training=training).key
+    return replace(spec, sides=empty_sides, seed=0, training=training).key
 
 
 def named(settings: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
@@ -130,4 +130,4 @@ def named(settings: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
     names: dict[str, list[str]] = {}
     for setting in settings:
         names.setdefault(setting.data, []).append(setting.name)
-    return {data: tuple(listed) for data, listed in names.items()}
+    return {data: tuple(of_data) for data, of_data in names.items()}

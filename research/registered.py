@@ -1,4 +1,4 @@
-"""The test of the registered rule, judged: docs/explanation/registered-rule.md says what is compared and what follows."""
+"""Judge the test of the registered rule, as docs/explanation/registered-rule.md defines it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from research.travel import ENOUGH, RANDOM, STANDARDIZED
 
 #: Experiments of the test, in the order of the designs in registered.toml.
 KEPT_ASIDE, FRESH_SEEDS = PARTS = ("kept_aside", "fresh_seeds")
-#: A recipe, and the rate of the rows that the source has.
+#: A recipe, and the rate of the source's rows.
 Start = tuple[str, float]
 RULE: Start = (STANDARDIZED, 0.1)
-#: Starts that the rule is compared with.
+#: Name of a comparator -> its start.
 COMPARATORS: Mapping[str, Start] = {
     "random rows": (RANDOM, 1.0),
     "standardized rows at the full rate": (STANDARDIZED, 1.0),
 }
-#: Advisers whose regret is printed. Random rows have no rows of a source, so that both rates are the same runs.
+#: Adviser whose regret is printed -> its start. Random rows have no source, so both rates are the same runs.
 ADVISERS: Mapping[str, Start] = {
     "the rule: always standardized, at a tenth of the rate": RULE,
     "always standardized": (STANDARDIZED, 1.0),
@@ -36,7 +36,7 @@ ADVISERS: Mapping[str, Start] = {
     "always raw": ("pretrained", 1.0),
     "always raw, at a tenth of the rate": ("pretrained", 0.1),
 }
-#: What follows from the test, by its outcome; the sentences of the registration.
+#: Outcome of the test -> the advice that follows, in the words of the registration.
 OUTCOMES = {
     "held": "The rule, for every task. The README may call it better than random rows.",
     "held where made": (
@@ -64,43 +64,43 @@ class RegisteredBlock:
     unit: str
     #: start -> seed -> score, in BLEU or points, as embinit reports it
     scores: Scores
-    #: the same at the epoch of the lowest validation loss; translators are scored there anyway
+    #: scores at the epoch of the lowest validation loss, where translators are scored anyway
     by_loss: Scores
     epochs: int
     #: mean best epoch of random rows
     best_random: float
-    #: start -> its planned runs that are not there
+    #: start -> number of planned runs without a result
     missing: Mapping[Start, int]
-    #: runs without a score, because their loss became NaN
+    #: number of runs without a score because their loss became NaN
     unscored: int
 
     @property
     def long_enough(self) -> bool:
-        """Return whether the training is as long as the rule asks for."""
+        """Return whether the training is as long as the rule requires."""
         return self.epochs >= ENOUGH * self.best_random
 
     @property
     def regrets(self) -> Mapping[Start, float]:
-        """Return start -> the distance of its mean to the highest one, of all starts that were run in full.
+        """Return start -> the distance of its mean to the highest mean, for all starts without missing runs.
 
         Means are over the seeds that all of these starts have.
         """
-        whole = {start: by_seed for start, by_seed in self.scores.items() if start not in self.missing}
-        common = set.intersection(*(set(by_seed) for by_seed in whole.values())) if whole else set()
-        means = {start: plain.fmean(by_seed[seed] for seed in common) for start, by_seed in whole.items() if common}
+        complete = {start: by_seed for start, by_seed in self.scores.items() if start not in self.missing}
+        common = set.intersection(*(set(by_seed) for by_seed in complete.values())) if complete else set()
+        means = {start: plain.fmean(by_seed[seed] for seed in common) for start, by_seed in complete.items() if common}
         best = max(means.values(), default=0.0)
         return {start: best - mean for start, mean in means.items()}
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Both registered criteria on several data sets."""
+    """The two registered criteria on several data sets."""
 
     #: comparator -> the rule minus it
     differences: Mapping[str, Clustered]
     gain: bool
     no_loss: bool
-    #: an upper bound lies below zero
+    #: whether an upper bound lies below zero
     lost: bool
 
     @property
@@ -110,12 +110,12 @@ class Judgement:
 
 
 def margin() -> float:
-    """Return the distance below zero that counts as no loss, in points."""
+    """Return the largest difference below zero that counts as no loss, in points."""
     return power.designs()[0].margin
 
 
 def registered_blocks(files: Sequence[ResultsFile]) -> tuple[RegisteredBlock, ...]:
-    """Return the blocks of the test that are among the results."""
+    """Return the blocks of the test in the results."""
     blocks = []
     for part in PARTS:
         for file in files:
@@ -124,15 +124,15 @@ def registered_blocks(files: Sequence[ResultsFile]) -> tuple[RegisteredBlock, ..
     return tuple(blocks)
 
 
-def lacking(blocks: Sequence[RegisteredBlock], part: str) -> list[str]:
-    """Return what the criteria need of a part and the results lack, a phrase each; they do not need raw rows."""
+def missing_parts(blocks: Sequence[RegisteredBlock], part: str) -> list[str]:
+    """Return a phrase for each thing that the criteria need of a part and the results lack. Raw rows are not needed."""
     design = power.designs()[PARTS.index(part)]
     phrases = []
     for data_set in design.sets:
-        there = [block for block in blocks if block.part == part and block.data == data_set.task]
-        if len(there) != data_set.blocks:
-            phrases.append(f"{data_set.name}: {len(there)} of {plural(data_set.blocks, 'block')}")
-        for block in there:
+        available = [block for block in blocks if block.part == part and block.data == data_set.task]
+        if len(available) != data_set.blocks:
+            phrases.append(f"{data_set.name}: {len(available)} of {plural(data_set.blocks, 'block')}")
+        for block in available:
             needed = (RULE, *COMPARATORS.values())
             seeds = {len(block.scores.get(start, {})) for start in needed}
             missing = sum(block.missing.get(start, 0) for start in needed)
@@ -152,14 +152,14 @@ def by_data(blocks: Sequence[RegisteredBlock]) -> dict[str, list[RegisteredBlock
 
 
 def judge(blocks: Sequence[RegisteredBlock], by_loss: bool = False) -> Judgement:
-    """Return the criteria on these blocks: paired by seed, means over blocks, then over data sets."""
+    """Return both criteria on these blocks. Differences are paired by seed, averaged over blocks, then over data sets."""
     differences = {
         name: pool_data_sets(
             [_differences(listed_blocks, start, by_loss) for listed_blocks in by_data(blocks).values()]
         )
         for name, start in COMPARATORS.items()
     }
-    bounds = [(one.low, one.high) for one in differences.values()]
+    bounds = [(difference.low, difference.high) for difference in differences.values()]
     low = differences["random rows"].low
     return Judgement(
         differences,
@@ -169,8 +169,8 @@ def judge(blocks: Sequence[RegisteredBlock], by_loss: bool = False) -> Judgement
     )
 
 
-def alone(blocks: Sequence[RegisteredBlock], by_loss: bool = False) -> dict[str, dict[str, Clustered]]:
-    """Return comparator -> data set -> the rule minus the comparator on this data set alone."""
+def judge_separately(blocks: Sequence[RegisteredBlock], by_loss: bool = False) -> dict[str, dict[str, Clustered]]:
+    """Return comparator -> data set -> the rule minus the comparator on this data set."""
     return {
         name: {
             data: pool_blocks(_differences(listed_blocks, start, by_loss))
@@ -181,25 +181,25 @@ def alone(blocks: Sequence[RegisteredBlock], by_loss: bool = False) -> dict[str,
 
 
 def outcome(blocks: Sequence[RegisteredBlock]) -> Outcome:
-    """Return the registered outcome; open as long as a run that it depends on is missing."""
-    if lacking(blocks, KEPT_ASIDE):
+    """Return the registered outcome; open while a run that it depends on is missing."""
+    if missing_parts(blocks, KEPT_ASIDE):
         return "open"
     aside = judge([block for block in blocks if block.part == KEPT_ASIDE])
     if aside.holds:
         return "held"
     if aside.lost:
         return "lost"
-    if lacking(blocks, FRESH_SEEDS):
+    if missing_parts(blocks, FRESH_SEEDS):
         return "open"
     return "held where made" if judge(blocks).holds else "not held"
 
 
 def regret(blocks: Sequence[RegisteredBlock], start: Start) -> float | None:
-    """Return a start's regret, the mean over data sets of the means over blocks; None if a block did not run it."""
+    """Return the regret of a start, averaged over blocks, then over data sets; None if a block lacks the start."""
     means = []
     for blocks_of_set in by_data(blocks).values():
         regrets = [block.regrets.get(start) for block in blocks_of_set]
-        known = [one for one in regrets if one is not None]
+        known = [regret for regret in regrets if regret is not None]
         if len(known) < len(regrets):
             return None
         means.append(plain.fmean(known))
@@ -207,26 +207,26 @@ def regret(blocks: Sequence[RegisteredBlock], start: Start) -> float | None:
 
 
 def open_text(blocks: Sequence[RegisteredBlock]) -> str:
-    """Return what the verdict waits for."""
-    phrases = [phrase for part in PARTS for phrase in lacking(blocks, part)]
+    """Return everything that is missing for the outcome."""
+    phrases = [phrase for part in PARTS for phrase in missing_parts(blocks, part)]
     return listed(phrases)
 
 
 def _differences(blocks: Sequence[RegisteredBlock], comparator: Start, by_loss: bool) -> list[dict[int, float]]:
-    """Return for each block the rule minus a comparator at each seed that both have."""
-    pairs = []
+    """Return for each block: seed -> the rule minus a comparator, for seeds that both have."""
+    differences = []
     for block in blocks:
         scores = block.by_loss if by_loss else block.scores
         ours, theirs = scores.get(RULE, {}), scores.get(comparator, {})
-        pairs.append({seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())})
-    return pairs
+        differences.append({seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())})
+    return differences
 
 
 def _block(part: str, block: Block, results: Mapping[str, Result]) -> RegisteredBlock:
     factor = metric(block.score, block.split).factor
     scores: dict[Start, dict[int, float]] = {}
     by_loss: dict[Start, dict[int, float]] = {}
-    best, missing, unscored = [], dict[str, Start](), set[str]()
+    best_epochs, missing, unscored = [], dict[str, Start](), set[str]()
     for planned in block.runs:
         spec = planned.spec
         recipe = spec.sides[0][1].recipe
@@ -240,7 +240,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         else:
             scores.setdefault(start, {})[spec.seed] = factor * value
             by_loss.setdefault(start, {})[spec.seed] = _by_loss(block, result, factor * value)
-            best += [result.best_epoch] if recipe == RANDOM else []
+            best_epochs += [result.best_epoch] if recipe == RANDOM else []
     spec = block.runs[0].spec
     return RegisteredBlock(
         part=part,
@@ -250,16 +250,16 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         scores=scores,
         by_loss=by_loss,
         epochs=int(dict(spec.training)["epochs"]),
-        best_random=plain.fmean(best) if best else math.inf,
+        best_random=plain.fmean(best_epochs) if best_epochs else math.inf,
         missing=Counter(missing.values()),
         unscored=len(unscored),
     )
 
 
-def _by_loss(block: Block, result: Result, kept: float) -> float:
-    """Return a classifier's validation accuracy at the epoch of its lowest validation loss; a translator's own score."""
+def _by_loss(block: Block, result: Result, score: float) -> float:
+    """Return a classifier's validation accuracy at the epoch of the lowest validation loss, or a translator's score."""
     if kind(block.score) == "translation":
-        return kept
+        return score
     records = [record for record in result.history if record.get("accuracy") is not None]
-    record = min(records, key=lambda one: math.inf if (loss := one.get("valid loss")) is None else loss)
-    return 100 * float(record["accuracy"] or 0)
+    lowest = min(records, key=lambda record: math.inf if (loss := record.get("valid loss")) is None else loss)
+    return 100 * float(lowest["accuracy"] or 0)

@@ -30,19 +30,19 @@ from research.findings import OPEN, Case, Claim, PublishedFinding, findings, poo
 from research.registered import PARTS
 from research.trials import Trial, trials
 
-#: Number of a block -> its pictures, as a page links them.
+#: Number of a block -> the links to its pictures.
 Pictures = Mapping[int, Sequence[str]]
-#: Pages that are not about a single experiment.
+#: Pages about several experiments.
 FINDINGS, VERSUS_PAPER, ADVICE, TRAVEL = "findings.md", "versus_paper.md", "advice.md", "travel_rule.md"
 REGISTERED = "registered_rule.md"
 
 
 def main(words: Sequence[str]) -> None:
-    """Write RESULTS.md, a page an experiment, and their figures: `FOLDER OUT [--no-figures]`."""
+    """Write RESULTS.md, a page for each experiment, and the figures: `FOLDER OUT [--no-figures]`."""
     draw = "--no-figures" not in words
     places = [word for word in words if not word.startswith("--")]
     if len(places) != 2:
-        raise EmbinitError("give the folder of results and the file to write: results/ RESULTS.md")
+        raise EmbinitError("expected the folder of results and the file to write: results/ RESULTS.md")
     folder, out = Path(places[0]), Path(places[1])
     files = read_files(folder)
     summaries = sorted((file.summary() for file in files if file.experiment.kind != "verdict"), key=_rank)
@@ -83,17 +83,17 @@ def _write(path: Path, content: str) -> None:
 
 
 def page_name(summary: Summary) -> str:
-    """Return the name of an experiment's page."""
+    """Return the file name of an experiment's page."""
     return f"{component(summary.name, 'the name of the experiment')}.md"
 
 
 def read_results(folder: Path) -> list[Summary]:
-    """Return the reports of all results in a folder, by name."""
+    """Return the summaries of all results in a folder, sorted by file name."""
     return [file.summary() for file in read_files(folder)]
 
 
 def read_files(folder: Path) -> list[ResultsFile]:
-    """Return all results in a folder, by name."""
+    """Return all results in a folder, sorted by file name."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise EmbinitError(f"{folder} holds no results (*.json)")
@@ -101,7 +101,7 @@ def read_files(folder: Path) -> list[ResultsFile]:
 
 
 def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = (), folder: str = "results") -> str:
-    """Return RESULTS.md: the answers in short, and a link to the page of each experiment."""
+    """Return RESULTS.md: short answers, and a link to the page of each experiment."""
     ordered = sorted(summaries, key=_rank)
     pages = [f"[The paper's findings, claim by claim]({folder}/{FINDINGS})"]
     pages += [f"[Our numbers beside the paper's]({folder}/{VERSUS_PAPER})"]
@@ -124,7 +124,7 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
         "# Results",
         "",
         "`make results` writes this page and the pages that it links from the files in `results/`. "
-        "It computes every number anew.",
+        "It recomputes every number.",
         "",
         *overview.section(ordered, findings(ordered), diagnosed),
         "## Pages",
@@ -137,14 +137,14 @@ def short_document(summaries: Sequence[Summary], diagnosed: Sequence[Trial] = ()
 
 
 def _raw_table(header: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> str:
-    """Return a Markdown table whose cells are Markdown already: links and code."""
+    """Return a Markdown table whose cells contain Markdown: links and code."""
     lines = [" | ".join(header), " | ".join(["---", "--:", "--:", "---"][: len(header)])]
     lines += [" | ".join(cell.text for cell in row) for row in rows]
     return "\n".join(f"| {line} |" for line in lines)
 
 
 def findings_page(summaries: Sequence[Summary]) -> str:
-    """Return the page that holds each of the paper's claims against our results."""
+    """Return the page that tests each of the paper's claims with our results."""
     lines = ["# The paper's findings", ""]
     for finding in findings(sorted(summaries, key=_rank)):
         lines += _finding(finding)
@@ -152,7 +152,7 @@ def findings_page(summaries: Sequence[Summary]) -> str:
 
 
 def experiment_page(summary: Summary, pictures: Pictures | None = None) -> str:
-    """Return an experiment's page: question, answer, tables, figures, and how to read them."""
+    """Return the page of an experiment: question, answer, tables, figures, and how to read them."""
     legend = [f"- {text(line)}" for line in dict.fromkeys(explanation(summary))]
     return _page([*_experiment(summary, pictures or {}), "## How to read this page", "", *legend])
 
@@ -162,7 +162,7 @@ def _page(lines: Sequence[str]) -> str:
 
 
 def _rank(summary: Summary) -> int:
-    """Return the order of an experiment: the paper's tables, its figure, open questions, others."""
+    """Return a sort key: the paper's tables, the paper's figure, open questions, other experiments."""
     measured = any(part.measured is not None and part.paper for part in summary.parts)
     if measured or "paper" in PurePosixPath(summary.file).parts[:-1]:
         return 1 if summary.name.startswith("figure") else 0
@@ -196,7 +196,7 @@ def _finding(finding: PublishedFinding) -> list[str]:
 
 
 def _pooled(claim: Claim) -> list[str]:
-    """Return a claim's differences pooled by data set, if a data set has several blocks."""
+    """Return the table of a claim's differences pooled by data set; nothing unless a data set has several blocks."""
     pooled = pooled_by_task(claim.cases)
     if all(difference.blocks < 2 for difference in pooled.values()):
         return []
@@ -223,40 +223,40 @@ def _loss(case: Case) -> str:
 
 
 def _support(claim: Claim) -> str:
-    """Return how far the results support a claim, and in how many open cases the paper's difference is clear."""
-    whole = str(claim.support)
-    sentences = [f"{whole[:1].upper()}{whole[1:]}."]
+    """Return the support of a claim, and the number of open cases with a clear difference in the paper."""
+    counts = str(claim.support)
+    sentences = [f"{counts[:1].upper()}{counts[1:]}."]
     kinds = support_by_kind(claim.cases)
     if len(kinds) > 1:
-        sentences.append(f"{'; '.join(f'{name.capitalize()}: {counts}' for name, counts in kinds.items())}.")
-    left = [case for case in claim.cases if case.outcome == OPEN]
-    clear = sum(case.clear for case in left)
+        sentences.append(f"{'; '.join(f'{name.capitalize()}: {of_kind}' for name, of_kind in kinds.items())}.")
+    undecided = [case for case in claim.cases if case.outcome == OPEN]
+    clear = sum(case.clear for case in undecided)
     if clear:
         sentences.append(
-            f"In {clear} of {plural(len(left), 'open case')} the paper's own difference is larger than its σ."
+            f"In {clear} of {plural(len(undecided), 'open case')} the paper's own difference is larger than its σ."
         )
     by_loss = support(claim.cases, by_loss=True)
     return " ".join([*sentences, *([f"By the validation loss: {by_loss}."] if by_loss.total else [])])
 
 
 def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list[str]:
-    blocks, whole = completed_blocks(summary), completed_only(summary)
+    blocks, completed = completed_blocks(summary), completed_only(summary)
     lines = [f"# {text(summary.title)}", "", text(summary.question), ""]
     if blocks:
         lines += [f"**{text(str(summary.answer))}**", ""]
-        bullets = [*whole.caveats, *summary.notes]
-        lines += [f"- {text(block)}" for block in bullets] + [""] * bool(bullets)
-        glance = tables.overview(whole)
-        lines += [table(glance), ""] if glance is not None else []
-        chosen = selection_table(summary.choices)
-        lines += [table(chosen), "", text(ended(chosen.caption)), ""] if chosen is not None else []
-    together = _together(blocks)
-    for block in blocks if together is None else ():
+        bullets = [*completed.caveats, *summary.notes]
+        lines += [f"- {text(bullet)}" for bullet in bullets] + [""] * bool(bullets)
+        overview_table = tables.overview(completed)
+        lines += [table(overview_table), ""] if overview_table is not None else []
+        choices = selection_table(summary.choices)
+        lines += [table(choices), "", text(ended(choices.caption)), ""] if choices is not None else []
+    joined = _join_measured(blocks)
+    for block in blocks if joined is None else ():
         lines += _block(block, pictures.get(block.place, ()), len(blocks) == 1)
-    if together is not None:
+    if joined is not None:
         sources = dict(source for block in blocks for source in block.part.sources)
-        about = [f"- {text(name)}: {text(bullets)}" for name, bullets in sources.items()]
-        lines += [*details(together.caption, [table(together), ""]), *about, *[""] * bool(about)]
+        about = [f"- {text(name)}: {text(description)}" for name, description in sources.items()]
+        lines += [*details(joined.caption, [table(joined), ""]), *about, *[""] * bool(about)]
     missing = missing_blocks(summary)
     if missing:
         lines += [
@@ -266,12 +266,12 @@ def _experiment(summary: Summary, pictures: Mapping[int, Sequence[str]]) -> list
             "",
         ]
     commands = " and ".join(f"`{command}`" for command in summary.commands)
-    took = f"{plural(summary.cost.runs, 'run')}, {duration(busy([summary.cost]))}. " if summary.cost.runs else ""
-    return [*lines, f"{took}Again: {commands}.", ""]
+    cost = f"{plural(summary.cost.runs, 'run')}, {duration(busy([summary.cost]))}. " if summary.cost.runs else ""
+    return [*lines, f"{cost}To repeat this experiment, run {commands}.", ""]
 
 
-def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
-    """Return several measured blocks as one table; None if there are not several, or if their columns differ."""
+def _join_measured(blocks: Sequence[CompletedBlock]) -> Table | None:
+    """Return one table of all blocks; None unless there are several, all measured, with equal columns."""
     measured = [(block.part.name, block.part.measured) for block in blocks if block.part.measured is not None]
     if len(measured) < 2 or len(measured) < len(blocks) or len({content.header for _, content in measured}) > 1:
         return None
@@ -285,42 +285,45 @@ def _together(blocks: Sequence[CompletedBlock]) -> Table | None:
 
 
 def _block(block: CompletedBlock, pictures: Sequence[str], alone: bool) -> list[str]:
-    """Return a block: open if it is the only one, a sweep or a figure of the paper; otherwise folded under its answer."""
+    """Return the lines of a block: unfolded if it is the only one, a sweep or a figure of the paper; otherwise folded."""
     part = block.part
-    image = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
-    figured = called(part.paper)[0].startswith("figure") if part.paper else False
-    if part.sweep is None and not alone and not figured:
-        inside = [*_tables(part, folded=True), *_further(part), *_about(block), *image]
-        return details(str(part.answer), inside, part.name)
+    images = [line for picture in pictures for line in (f"![{text(part.name)}]({picture})", "")]
+    is_figure = called(part.paper)[0].startswith("figure") if part.paper else False
+    if part.sweep is None and not alone and not is_figure:
+        content = [*_tables(part, folded=True), *_further(part), *_about(block), *images]
+        return details(str(part.answer), content, part.name)
     lines = [f"## {text(part.name)}", ""]
-    lines += image if part.sweep is not None or figured else []
-    # A single block has the answer of its experiment.
+    lines += images if part.sweep is not None or is_figure else []
+    # The answer of a single block is the answer of its experiment.
     lines += [] if alone else [text(str(part.answer)), ""]
     lines += [*_tables(part, folded=False), *_further(part), *_about(block)]
-    return lines if part.sweep is not None or figured or not image else [*lines, *details("Validation curves", image)]
+    if part.sweep is not None or is_figure or not images:
+        return lines
+    return [*lines, *details("Validation curves", images)]
 
 
 def _tables(part: Part, folded: bool) -> list[str]:
-    """Return a block's table; if there is a small one, it comes first and the long one is folded."""
-    whole = tables.block_table(part)
-    caption = [f"{text(ended(whole.caption))}", ""] if whole.caption else []
+    """Return the table of a block. If there is also a small table, it comes first and the long one is folded."""
+    long = tables.block_table(part)
+    caption = [f"{text(ended(long.caption))}", ""] if long.caption else []
     further = None if part.measured is not None else tables.others(part, part.metric.name)
     caption += [table(further), ""] if further is not None else []
     small = None if part.measured is not None else setting_tables.sweep_grid(part) or setting_tables.grid(part)
     if small is None:
-        return [table(whole), "", *caption]
-    added = [f"{text(ended(small.caption))}", ""] if small.caption else []
-    fell = size_table(part)
-    cost = [table(fell), "", text(ended(fell.caption)), ""] if fell is not None else []
-    longer = [table(whole), ""]
-    return [table(small), "", *caption, *added, *cost, *(longer if folded else details("Intervals and tests", longer))]
+        return [table(long), "", *caption]
+    small_caption = [f"{text(ended(small.caption))}", ""] if small.caption else []
+    sizes = size_table(part)
+    cost = [table(sizes), "", text(ended(sizes.caption)), ""] if sizes is not None else []
+    long_lines = [table(long), ""]
+    long_lines = long_lines if folded else details("Intervals and tests", long_lines)
+    return [table(small), "", *caption, *small_caption, *cost, *long_lines]
 
 
 def _further(part: Part) -> list[str]:
-    """Return the scores by length, and those by both criteria for the epoch."""
+    """Return the tables of scores by length and by both criteria for the epoch."""
     epochs = tables.epoch_choices(part)
-    made_tables = [*length_tables(part), *([epochs] if epochs is not None else [])]
-    return [line for captioned in made_tables for line in (table(captioned), "", text(ended(captioned.caption)), "")]
+    further = [*length_tables(part), *([epochs] if epochs is not None else [])]
+    return [line for captioned in further for line in (table(captioned), "", text(ended(captioned.caption)), "")]
 
 
 def _about(block: CompletedBlock) -> list[str]:

@@ -1,4 +1,4 @@
-"""A block with several settings, or a sweep, as one small table: settings down, initializations across."""
+"""Small tables of a block with several settings or a sweep: settings in rows, initializations in columns."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from embinit.reports.model import Part, Table, TableCell
 from embinit.reports.scores import Metric, TableRow
 from embinit.reports.writers.tables import mean, seeds
 
-#: A table that is wider is no longer small.
-_WIDE = 14
-#: Digits of a loss, as in the paper.
-_LOSS = 2
+#: Largest number of columns of a small table.
+_MAX_COLUMNS = 14
+#: Decimals of a loss, as in the paper.
+_LOSS_DIGITS = 2
 
 
 def sweep_grid(part: Part) -> Table | None:
-    """Return a sweep, its lines down and places across, each line's best mean bold; None if the table would be large."""
+    """Return a sweep with a row for each line, a column for each place and the best means bold; None if it is too wide."""
     if part.sweep is None or not part.sweep.lines:
         return None
     by_label = {row.label: row for row in part.rows}
     places = sorted({point.x for line in part.sweep.lines.values() for point in line})
-    if len(places) > _WIDE:
+    if len(places) > _MAX_COLUMNS:
         return None
     lines = []
     for name, line in part.sweep.lines.items():
         rows = {point.x: by_label[point.label] for point in line}
         means = {x: round(row.statistic.mean, part.metric.digits) for x, row in rows.items() if row.statistic}
-        sound = {x: value for x, value in means.items() if not rows[x].unscored}
-        best = (max if part.metric.higher else min)(sound.values(), default=None)
-        cells = [_cell(rows.get(x), part.metric, x in sound and sound[x] == best) for x in places]
+        scored = {x: value for x, value in means.items() if not rows[x].unscored}
+        best = (max if part.metric.higher else min)(scored.values(), default=None)
+        cells = [_cell(rows.get(x), part.metric, x in scored and scored[x] == best) for x in places]
         lines.append((TableCell(name), *cells))
     return Table("Bold is each line's highest mean", ("", *(compact(x) for x in places)), tuple(lines))
 
 
 def grid(part: Part) -> Table | None:
-    """Return settings down and initializations across, each setting's best bold; None if there is one setting."""
+    """Return a row for each setting, a column for each initialization, best means bold; None for a single setting."""
     names, settings, rows = _crossed(part)
-    if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
+    if len(settings) < 2 or not 1 < len(names) <= _MAX_COLUMNS or part.sweep is not None:
         return None
     lines = tuple(
         (TableCell(setting), *(_cell(rows.get((setting, name)), part.metric, None) for name in names))
@@ -45,7 +45,7 @@ def grid(part: Part) -> Table | None:
 
 
 def paper_grid(part: Part) -> Table | None:
-    """Return the same with the paper's numbers beside ours; None if there is one setting."""
+    """Return the table of `grid` with the paper's numbers beside ours; None for a single setting."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2:
         return None
@@ -63,19 +63,19 @@ def paper_grid(part: Part) -> Table | None:
 
 
 def loss_grid(part: Part) -> Table | None:
-    """Return the lowest validation losses with their epochs, ours and the paper's; None if the paper prints none."""
+    """Return our lowest validation losses beside the paper's, with their epochs; None if the paper has no losses."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not any(row.paper is not None and row.paper.loss is not None for row in part.rows):
         return None
     lines = []
     for setting in settings:
-        there = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
-        lowest = round(min(there), _LOSS) if there else None
+        known = [row.loss for row in part.rows if row.setting == setting and row.loss is not None]
+        lowest = round(min(known), _LOSS_DIGITS) if known else None
         cells = [TableCell(setting)]
         for name in names:
             row = rows.get((setting, name))
             loss, theirs = (None, None) if row is None else (row.loss, row.paper)
-            strong = loss is not None and round(loss, _LOSS) == lowest
+            strong = loss is not None and round(loss, _LOSS_DIGITS) == lowest
             cells.append(TableCell(_at(loss, row.epoch if row else None, 1), strong))
             cells.append(TableCell(NONE if theirs is None else _at(theirs.loss, theirs.epoch, 2)))
         lines.append(tuple(cells))
@@ -85,7 +85,7 @@ def loss_grid(part: Part) -> Table | None:
 
 def _at(loss: float | None, epoch: float | None, digits: int) -> str:
     """Return `1.58 (11.7)`."""
-    return NONE if loss is None else f"{fixed(loss, _LOSS)} ({fixed(epoch, digits)})"
+    return NONE if loss is None else f"{fixed(loss, _LOSS_DIGITS)} ({fixed(epoch, digits)})"
 
 
 def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], TableRow]]:
@@ -95,7 +95,7 @@ def _crossed(part: Part) -> tuple[list[str], list[str], dict[tuple[str, str], Ta
 
 
 def _cell(row: TableRow | None, metric: Metric, strong: bool | None) -> TableCell:
-    """Return a row's mean ± σ with its mark and missing runs; bold if `strong`, or by default if it is the best."""
+    """Return a row's mean ± σ with its mark and missing runs; bold if `strong` (by default, if the row is the best)."""
     if row is None:
         return TableCell(NONE)
     after = " ".join(text for text in (row.mark, seeds(row)) if text)

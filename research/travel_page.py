@@ -23,32 +23,32 @@ from research.travel import (
     JudgedRule,
     Length,
     Regret,
-    cost_of_random,
     judge,
     lengths,
+    regret_of_random,
     standardized,
 )
 
 TITLE = "# How fast should pre-trained rows learn?"
 EXPERIMENT = "travel"
 FIGURE = "travel_rule.svg"
-#: Lengths of training that a panel shows at the most.
+#: Largest number of lengths in a panel.
 _LINES = 6
 
 
 def page(files: Sequence[ResultsFile]) -> list[str]:
-    """Return the page, line by line; nothing if the experiment is not among the results."""
+    """Return the lines of the page; none if the results do not contain the experiment."""
     experiment = next((file for file in files if file.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
-    trainings, other = lengths(experiment), lengths(experiment, "other")
+    trainings, other_epochs = lengths(experiment), lengths(experiment, "other")
     long_enough = standardized(trainings)
     verdicts = [judge(rule, long_enough) for rule in RULES]
     lines = [TITLE, "", f"**{text(_answer(verdicts, long_enough))}**", ""]
     lines += [f"![Score against the rate of the source's rows](figures/{FIGURE})", ""]
     lines += ["## Candidate rules", "", table(_candidates(verdicts, long_enough)), ""]
     lines += [f"- {text(line)}" for line in _reading(long_enough)] + [""]
-    others = standardized(other)
+    others = standardized(other_epochs)
     lines += [
         "The same when the other criterion chooses the epoch (lowest loss for classifiers, highest BLEU for translators):",
         "",
@@ -61,8 +61,8 @@ def page(files: Sequence[ResultsFile]) -> list[str]:
     lines += ["## Larger and smaller rows", "", table(_sizes(trainings)), ""]
     lines += ["## Standardized rows at a tenth of the rate, in all results", ""]
     for mechanism, about in rates.MECHANISMS.items():
-        listed = [file for file in rates.fields(files) if file.mechanism == mechanism]
-        lines += [f"{text(about.capitalize())} (`training.{mechanism}`):", "", table(_differences(listed)), ""]
+        settings = [setting for setting in rates.rate_settings(files) if setting.mechanism == mechanism]
+        lines += [f"{text(about.capitalize())} (`training.{mechanism}`):", "", table(_differences(settings)), ""]
     lines += [f"- {text(line)}" for line in _POOLING] + [""]
     lines += [
         "## Power of the registered test",
@@ -87,11 +87,11 @@ _POOLING = (
 
 def _answer(verdicts: Sequence[JudgedRule], trainings: Sequence[Length]) -> str:
     travels = [length.travel(length.best) for length in trainings]
-    least = min(verdicts, key=lambda length: (length.left_out.mean, length.left_out.worst))
+    best = min(verdicts, key=lambda judged: (judged.left_out.mean, judged.left_out.worst))
     return (
-        f"There is no one travel: the rate that does best lets rows move {compact(min(travels))} to {compact(max(travels))} "
-        f"times their σ. On data sets that did not make the rule, “{least.rule.name}” has the lowest mean regret: "
-        f"{fixed(least.left_out.mean, 2)} BLEU or points below the best, {fixed(least.left_out.worst, 2)} at the worst."
+        f"No single travel is best: at the best rates, rows can move {compact(min(travels))} to {compact(max(travels))} "
+        f"times their σ. On data sets left out of the fit, “{best.rule.name}” has the lowest mean regret: "
+        f"{fixed(best.left_out.mean, 2)} BLEU or points, {fixed(best.left_out.worst, 2)} in the worst case."
     )
 
 
@@ -101,15 +101,15 @@ def _candidates(verdicts: Sequence[JudgedRule], trainings: Sequence[Length]) -> 
         "rate of the source's rows", "constant", "mean regret", "worst", "left out: mean", "left out: worst",
         *(f"on {name}" for name in names),
     )  # fmt: skip
-    rows = [_verdict(length, names) for length in verdicts]
-    random = cost_of_random(trainings)
+    rows = [_verdict(judged, names) for judged in verdicts]
+    random = regret_of_random(trainings)
     rows.append(
         _row(
             "random rows, full rate",
             NONE,
             random,
             random,
-            {name: cost_of_random([length for length in trainings if length.data == name]) for name in names},
+            {name: regret_of_random([length for length in trainings if length.data == name]) for name in names},
             names,
         )
     )
@@ -122,13 +122,13 @@ def _verdict(judged: JudgedRule, names: Sequence[str]) -> tuple[TableCell, ...]:
 
 
 def _row(
-    name: str, constants: str, fitted: Regret, outside: Regret, by_data: dict[str, Regret], names: Sequence[str]
+    name: str, constants: str, fitted: Regret, left_out: Regret, by_data: dict[str, Regret], names: Sequence[str]
 ) -> tuple[TableCell, ...]:
     numbers = [
         fitted.mean,
         fitted.worst,
-        outside.mean,
-        outside.worst,
+        left_out.mean,
+        left_out.worst,
         *(by_data[data].mean for data in names),
     ]
     return (TableCell(name), TableCell(constants), *(TableCell(fixed(number, 2)) for number in numbers))
@@ -140,15 +140,15 @@ def _reading(trainings: Sequence[Length]) -> list[str]:
         f"{plural(len(trainings), 'training')} of standardized rows on {data} data sets: every block of open/travel.toml at "
         f"every length of at least {ENOUGH} times the epochs after which random rows are best. Scores are on the validation "
         "split, of the epoch that embinit keeps.",
-        f"They are prefixes of the runs of {plural(len({length.block for length in trainings}), 'block')} and overlap, so "
-        "that they are not as many replications.",
-        "Regret is the distance to the best of random rows and of all rates, in BLEU or points. The mean is one over data "
-        "sets of their means.",
+        f"They are prefixes of the runs of {plural(len({length.block for length in trainings}), 'block')} and overlap, "
+        "so they are not independent replications.",
+        "Regret is the distance to the best of random rows and of all rates, in BLEU or points. The mean is taken over "
+        "the lengths of a data set, then over data sets.",
         "Constants have the lowest worst regret. Left out: the constants come from the other data sets. Multi30k is the "
         "only translation among them, so a constant for each kind of task is a classifier's when Multi30k is left out.",
-        "A tenth was not chosen here, but on MNLI and on SST-2 in earlier experiments, so only Multi30k and MRPC are "
-        "new to it. The best formulas differ by less than the noise of four data sets; the simplest one is taken.",
-        "MRPC decides little: random rows are hardly above its larger class.",
+        "The tenth was chosen on MNLI and SST-2 in earlier experiments, so only Multi30k and MRPC test it. The best "
+        "formulas differ by less than the noise of four data sets, so the simplest one is used.",
+        "MRPC decides little: random rows are hardly better than the share of its larger class.",
     ]
 
 
@@ -158,9 +158,9 @@ def _best(trainings: Sequence[Length]) -> Table:
         by_block.setdefault(length.block, []).append(length)
     epochs = sorted({length.epochs for length in trainings})
     rows = []
-    for block, listed in by_block.items():
-        known = {length.epochs: length for length in listed}
-        rows.append((TableCell(block), *(_best_cell(known.get(count)) for count in epochs)))
+    for block, of_block in by_block.items():
+        by_epochs = {length.epochs: length for length in of_block}
+        rows.append((TableCell(block), *(_best_cell(by_epochs.get(count)) for count in epochs)))
     return Table(
         "Best rates", ("block: best rate (travel in σ)", *(f"{count} epochs" for count in epochs)), tuple(rows)
     )
@@ -173,9 +173,9 @@ def _best_cell(length: Length | None) -> TableCell:
 
 
 def _sizes(trainings: Sequence[Length]) -> Table:
-    last: dict[tuple[str, str], Length] = {}
+    longest: dict[tuple[str, str], Length] = {}
     for length in trainings:
-        last[length.block, length.recipe] = length
+        longest[length.block, length.recipe] = length
     header = (
         "block, whole training",
         "rows",
@@ -187,7 +187,7 @@ def _sizes(trainings: Sequence[Length]) -> Table:
         "at the full rate",
         "random rows",
     )
-    rows = tuple(_size_row(length) for length in last.values())
+    rows = tuple(_size_row(length) for length in longest.values())
     return Table("Sizes", header, rows, words=2)
 
 
@@ -203,7 +203,7 @@ def _size_row(length: Length) -> tuple[TableCell, ...]:
             for score in (length.scores[length.best], length.score(0.1), length.score(1.0), length.random)
         ),
     )
-    return tuple(TableCell(text) for text in texts)
+    return tuple(TableCell(cell) for cell in texts)
 
 
 def _differences(settings: Sequence[rates.RateSetting]) -> Table:
@@ -237,17 +237,17 @@ def _power() -> Table:
     effects = designs[0].effects
     rows = []
     for design in (*designs, power.together(designs)):
-        reached = power.powers(design)
+        powers = power.powers(design)
         error = fixed(power.standard_error(design), 2)
-        for place, (shown, what) in enumerate(
+        for place, (error_text, criterion) in enumerate(
             (
                 (error, "a gain"),
                 ("", f"no loss over {design.margin}"),
                 ("", "both, against standardized rows half as much"),
             )
         ):
-            cells = (TableCell(fixed(100 * reached[effect][place], 0)) for effect in effects)
-            rows.append((TableCell("" if place else design.name), TableCell(what), TableCell(shown), *cells))
+            cells = (TableCell(fixed(100 * powers[effect][place], 0)) for effect in effects)
+            rows.append((TableCell("" if place else design.name), TableCell(criterion), TableCell(error_text), *cells))
     return Table(
         "Power",
         ("power, %", "to show", "standard error", *(f"if {effect:+.2f}" for effect in effects)),
@@ -257,12 +257,12 @@ def _power() -> Table:
 
 
 def _equal() -> str:
-    """Return how often the decision is for the rule if it only equals standardized rows at the full rate."""
+    """Return a sentence on the power if the rule and standardized rows at the full rate are equally good."""
     share = fixed(100 * power.power_of_both(power.designs()[0], 1.0, 0.0), 0)
     return (
         "Both criteria must hold. If the rule and standardized rows at the full rate are equally good, both hold on the "
         f"data sets kept aside in {share} % of the tests, even with a gain of one point over random rows, because an "
-        "interval of this width seldom leaves out a loss of 0.3."
+        "interval of this width seldom excludes a loss of 0.3."
     )
 
 
@@ -281,8 +281,8 @@ def _designs() -> Table:
 
 
 def figure(files: Sequence[ResultsFile], path: Path) -> list[Path]:
-    """Write the score against the rate, a panel for each block and a line for each length; return the file."""
-    experiment = next((length for length in files if length.experiment.name == EXPERIMENT), None)
+    """Draw the score against the rate, with a panel for each block and a line for each length; return the file."""
+    experiment = next((file for file in files if file.experiment.name == EXPERIMENT), None)
     if experiment is None:
         return []
     by_block: dict[str, list[Length]] = {}
@@ -293,46 +293,46 @@ def figure(files: Sequence[ResultsFile], path: Path) -> list[Path]:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    settings = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 10}
-    with matplotlib.rc_context(settings):
-        drawn, grid = pyplot.subplots(
+    style = {"text.parse_math": False, "svg.hashsalt": "embinit", "svg.fonttype": "none", "font.size": 10}
+    with matplotlib.rc_context(style):
+        drawing, grid = pyplot.subplots(
             -(-len(by_block) // 2), 2, figsize=(8.4, 9.6), layout="constrained", squeeze=False
         )
-        cells = [axes for line in grid for axes in line]
-        for axes in cells[len(by_block) :]:
+        panels = [axes for line in grid for axes in line]
+        for axes in panels[len(by_block) :]:
             axes.set_visible(False)
-        for axes, (block, listed) in zip(cells, by_block.items(), strict=False):
-            _panel(axes, block, listed)
+        for axes, (block, of_block) in zip(panels, by_block.items(), strict=False):
+            _draw_panel(axes, block, of_block)
         buffer = io.BytesIO()
-        drawn.savefig(buffer, format="svg", metadata={"Date": None})
-        pyplot.close(drawn)
+        drawing.savefig(buffer, format="svg", metadata={"Date": None})
+        pyplot.close(drawing)
     with replacing(path) as out:
         out.write(buffer.getvalue())
     return [path]
 
 
-def _shown(listed: Sequence[Length]) -> list[Length]:
-    """Return the lengths from 4 epochs on; of lengths with equal scores, the first."""
+def _drawn_lengths(of_block: Sequence[Length]) -> list[Length]:
+    """Return the longest lengths of at least 4 epochs; of successive lengths with equal scores, the first."""
     kept: list[Length] = []
-    for length in listed:
+    for length in of_block:
         if length.epochs >= 4 and (not kept or length.scores != kept[-1].scores):
             kept.append(length)
     return kept[-_LINES:]
 
 
-def _panel(axes: Any, block: str, listed: Sequence[Length]) -> None:
-    for color, length in zip(COLORS[1:], _shown(listed), strict=False):
+def _draw_panel(axes: Any, block: str, of_block: Sequence[Length]) -> None:
+    for color, length in zip(COLORS[1:], _drawn_lengths(of_block), strict=False):
         places = sorted(length.scores)
         axes.plot(
             places, [length.scores[place] for place in places], marker="o", markersize=4, color=color,
             linestyle="-" if length.finished else ":", label=f"{length.epochs} epochs",
         )  # fmt: skip
-    axes.axhline(listed[-1].random, color=COLORS[0], linewidth=1, linestyle="--", label="random rows")
+    axes.axhline(of_block[-1].random, color=COLORS[0], linewidth=1, linestyle="--", label="random rows")
     axes.set_xscale("log")
     axes.set_xticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     axes.minorticks_off()
     axes.set_title(block, loc="left", fontsize=10)
-    axes.set_ylabel("BLEU" if listed[0].translation else "accuracy, %")
+    axes.set_ylabel("BLEU" if of_block[0].translation else "accuracy, %")
     axes.set_xlabel("rate of the source's rows")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="lower right" if listed[0].translation else "best")
+    axes.legend(frameon=False, fontsize=8, loc="lower right" if of_block[0].translation else "best")

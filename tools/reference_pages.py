@@ -1,4 +1,4 @@
-"""Write the reference pages that come from the code: `python tools/reference_pages.py build/pages/reference`."""
+"""Generate the reference pages from the code: `python tools/reference_pages.py build/pages/reference`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Better TOML (VS Code) and taplo complete its keys, explain them and underline mi
 
 The schema checks one key at a time. `embinit run FILE --dry-run` also checks names, recipes and sizes.
 """
-#: The tables of the page: heading, sentence, name of the definition in the schema, prefix of the keys.
+#: Tables of the page: heading, introduction, name of the schema definition, prefix of the keys.
 _TABLES = (
     ("Top of the file", "", "", ""),
     ("Settings of a run", "In `[defaults]`, or in a `[[block]]`, which comes first.", "RunSettings", ""),
@@ -62,7 +62,7 @@ _TABLES = (
 _GRID = """## Grid
 
 `grid.KEY = [...]` in a block lists values of any setting of a run: `grid.recipe`, `grid.seed`, `grid.model.norm`. Each
-combination is trained. A key that is no setting fills a place in a recipe: `grid.ratio` fills `{ratio}`.
+combination is trained. A key that is not a setting fills a placeholder in a recipe: `grid.ratio` fills `{ratio}`.
 
 ## Baseline
 
@@ -83,7 +83,7 @@ def commands() -> dict[str, Any]:
 
 
 def cell(text: str) -> str:
-    """Return the text of a table's cell; code needs no escape for its bars."""
+    """Return the text of a table cell with escaped bars; bars in code need no escape."""
     return re.sub(r"`[^`]*`|\|", lambda part: "\\|" if part[0] == "|" else part[0], text.replace("\n", " "))
 
 
@@ -97,29 +97,29 @@ def table(rows: list[tuple[str, ...]], *header: str) -> Iterator[str]:
 
 
 def option_names(option: Any) -> str:
-    """Return an option as it is written: `--out`, `-o` FILE."""
+    """Return the names and the value of an option: `--out`, `-o` FILE."""
     names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
     return names if option.is_flag else f"{names} {value_name(option)}"
 
 
 def value_name(option: Any) -> str:
-    """Return the placeholder of an option's value; its type decides where it names none."""
+    """Return the placeholder of an option's value; by default, it follows from the type."""
     kind = str(option.type_descriptor.annotation)
     return option.metavar or ("N" if "int" in kind else "X" if "float" in kind else "TEXT")
 
 
 def default_of(option: Any) -> str:
-    """Return the default of an option, if there is one to show."""
+    """Return the default of an option; empty if there is none to show."""
     default = option.show_default
     if isinstance(default, str):
-        return f"{default}"
+        return default
     if option.is_flag or default is False or option.default is None or callable(option.default):
         return ""
     return f"`{option.default}`"
 
 
 def prose(text: str) -> Iterator[str]:
-    """Yield a help text; a paragraph that is a command line becomes a block of code."""
+    """Yield the paragraphs of a help text; a paragraph with a single command becomes a code block."""
     for paragraph in inspect.cleandoc(text).replace("\b\n", "").split("\n\n"):
         is_command = re.match(r"embinit [a-z]+ ", paragraph) is not None and "\n" not in paragraph.strip()
         yield f"```bash\n{paragraph}\n```\n" if is_command else f"{paragraph}\n"
@@ -145,11 +145,11 @@ def section(name: str, command: Any) -> Iterator[str]:
 
 def command_line_page() -> str:
     """Return the page of the command line."""
-    known = commands()
-    summaries = [(name, (command.help or "").partition("\n")[0]) for name, command in known.items()]
+    all_commands = commands()
+    summaries = [(name, (command.help or "").partition("\n")[0]) for name, command in all_commands.items()]
     links = [(f"[`embinit {name}`](#{name})", summary) for name, summary in summaries]
     parts = [_COMMAND_LINE, *table(links, "command", "what it does")]
-    for name, command in known.items():
+    for name, command in all_commands.items():
         parts += section(name, command)
     return "\n".join(parts)
 
@@ -191,7 +191,7 @@ def experiment_page() -> str:
 
 
 def type_of(schema: dict[str, Any]) -> str:
-    """Return the type of a key in words; choices are listed."""
+    """Return the type of a key in words, or its choices."""
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
     if "anyOf" in schema:
@@ -204,12 +204,12 @@ def type_of(schema: dict[str, Any]) -> str:
 
 
 def default_in(schema: dict[str, Any]) -> str:
-    """Return the default of a key as TOML writes it, if it is a value."""
+    """Return the default of a key as a TOML value; empty without a default."""
     return f"`{json.dumps(schema['default'])}`" if "default" in schema else ""
 
 
 def usage(name: str, parameters: Iterable[str]) -> str:
-    """Return a step as it is written: `scale to= std= ratio=`."""
+    """Return the name of a step with its parameters: `scale to= std= ratio=`."""
     return "`" + " ".join([name, *(f"{parameter}=" for parameter in parameters)]) + "`"
 
 

@@ -1,6 +1,6 @@
-"""Run the cells of a notebook in a plain Python and store what they show: `python tools/run_notebook.py NOTEBOOK.ipynb`.
+"""Run the cells of a notebook without Jupyter and store their outputs: `python tools/run_notebook.py NOTEBOOK.ipynb`.
 
-A cell shows what it prints, and the value of its last line. The cells run in an empty folder.
+The output of a cell is its printed text and the value of its last line. The cells run in an empty folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def run_cells(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return a notebook whose code cells hold what they show now; an error in a cell is raised."""
+    """Run the code cells of a notebook, and return it with their outputs; an error in a cell is raised."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
     for cell in notebook["cells"]:
@@ -53,16 +53,16 @@ def _lines(text: str) -> list[str]:
 
 
 def main(path: Path) -> None:
-    """Run a notebook's file in an empty folder and write its outputs into it."""
+    """Run a notebook in an empty folder and write the outputs into its file."""
     notebook = json.loads(path.read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        here = Path.cwd()
+        before = Path.cwd()
         os.chdir(folder)
         try:
-            done = run_cells(notebook)
+            executed = run_cells(notebook)
         finally:
-            os.chdir(here)
-    path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            os.chdir(before)
+    path.write_text(json.dumps(executed, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Lay out the pages of the documentation site in a folder: `python tools/site_pages.py build/pages`.
 
-README becomes the front page. RESULTS.md, its pages and figures, and the other documents of the root stand beside the pages
-of docs/. Links follow. A link to a file that the site lacks becomes plain text. A notebook becomes a page.
+README becomes the front page. RESULTS.md, its pages and figures, and the other documents of the root folder go beside the
+pages of docs/. Links are adapted. A link to a file outside the site becomes plain text. A notebook becomes a page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-#: A block of code, a link or an image, or code in a line, whichever begins first.
+#: A code block, a link or an image, or inline code, whichever begins first.
 _CODE_OR_LINK = re.compile(
     r"^```.*?^```$|(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
@@ -23,7 +23,7 @@ _SUFFIXES = (".md", ".ipynb", ".svg", ".png", ".css", ".js")
 
 
 def site_paths() -> dict[str, str]:
-    """Return the path on the site of each file of the repository that the site has."""
+    """Return file of the repository -> path on the site, for all files of the site."""
     files = [
         *sorted(ROOT.glob("*.md")),
         *(path for name in ("docs", "results") for path in sorted((ROOT / name).rglob("*"))),
@@ -34,17 +34,17 @@ def site_paths() -> dict[str, str]:
 
 
 def notebook_page(notebook: Path) -> str:
-    """Return a notebook as Markdown: its text, its code, and what the code showed."""
+    """Return a notebook as Markdown: its text, its code and the outputs."""
     parts = []
     for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
         source = "".join(cell["source"])
         parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
-        parts += [_shown(output) for output in cell.get("outputs", [])]
+        parts += [_output_text(output) for output in cell.get("outputs", [])]
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(output: dict[str, Any]) -> str:
-    """Return an output of a cell: HTML if it has any, otherwise its text."""
+def _output_text(output: dict[str, Any]) -> str:
+    """Return the output of a cell as HTML if it has any, otherwise as text."""
     data = output.get("data", {})
     if "text/html" in data:  # a blank line would end the HTML
         return "\n".join(line for line in "".join(data["text/html"]).splitlines() if line.strip())
@@ -52,26 +52,26 @@ def _shown(output: dict[str, Any]) -> str:
 
 
 def relink(text: str, page: str, paths: dict[str, str]) -> str:
-    """Return the text of a page with the links of the site; code blocks stay as they are."""
-    here, there = Path(page).parent, Path(paths[page]).parent
+    """Return the text of a page with links for the site; code blocks stay unchanged."""
+    source_folder, site_folder = Path(page).parent, Path(paths[page]).parent
 
-    def follow(match: re.Match[str]) -> str:
+    def relink_match(match: re.Match[str]) -> str:
         if match[0].startswith("`") and not match[0].startswith("```"):
-            return match[0].replace("\\|", "|")  # forges need the backslash in tables, the site prints it
+            return match[0].replace("\\|", "|")  # tables on GitHub need the backslash, but the site prints it
         image, label, link = match.groups()
         target, hash_sign, anchor = (link or "").partition("#")
         if not target or ":" in target:
             return match[0]
-        name = os.path.normpath(here / target)
+        name = os.path.normpath(source_folder / target)
         if name not in paths:
             return label
-        return f"{image}[{label}]({os.path.relpath(paths[name], there)}{hash_sign}{anchor})"
+        return f"{image}[{label}]({os.path.relpath(paths[name], site_folder)}{hash_sign}{anchor})"
 
-    return _CODE_OR_LINK.sub(follow, text)
+    return _CODE_OR_LINK.sub(relink_match, text)
 
 
 def lay_out(folder: Path) -> None:
-    """Write all pages and figures below a folder, which is emptied first."""
+    """Empty a folder, and write all pages and figures into it."""
     shutil.rmtree(folder, ignore_errors=True)
     paths = site_paths()
     for name, target in paths.items():

@@ -1,4 +1,4 @@
-"""The benchmark of language models: equal models on all sides, bars by either quantity, and rows that can be measured."""
+"""The benchmark of language models: equal models in all programs, bars by either quantity, measured rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import pytest
 import torch
 
 from benchmarks import text
-from benchmarks.cases import Case, Timed, text_products
-from benchmarks.cases import text as tokens_of
+from benchmarks.cases import Case, Timing, read_text, text_step_flops
 from benchmarks.peers_compiled import GPT
-from benchmarks.row import MEASURES, measured
-from benchmarks.text import COMPILED, OURS, TextRow, bars, compared, row
+from benchmarks.row import MEASURES, measure
+from benchmarks.text import COMPILED, OURS, TextRow, add_ratios, bars, make_row
 from embinit.corpora.generated import caption_text
 from embinit.prepared.folder import open_prepared
 from embinit.prepared.prepare import Settings, prepare
@@ -45,32 +44,32 @@ def tiny(prepared: str) -> Case:
     return Case(OURS, prepared, (rows,), dim=16, heads=2, batch=2, steps=2, threads=1, layers=1, length=16)
 
 
-def test_the_peers_read_the_text_that_ours_reads(prepared: str) -> None:
+def test_peers_read_the_same_text_as_embinit(prepared: str) -> None:
     whole = sequence(open_prepared(Path(prepared)), "train")
-    assert np.array_equal(tokens_of(prepared), whole[1:])
+    assert np.array_equal(read_text(prepared), whole[1:])
 
 
 def test_rates_are_sums_over_members() -> None:
-    made = row(CASE, Timed(0.5, 100.0, 11), 1e9)
-    assert made.tokens_per_s == pytest.approx(2 * 4 * 32 / 0.5)
+    row = make_row(CASE, Timing(0.5, 100.0, 11), 1e9)
+    assert row.tokens_per_s == pytest.approx(2 * 4 * 32 / 0.5)
     weights = 3 * 12 * 16**2 + 16 * 1000
-    assert text_products(CASE) == 6 * 4 * 32 * (weights + 3 * 2 * 32 * 16)
-    assert made.share_of_peak == pytest.approx(2 * text_products(CASE) / 0.5 / 1e9)
+    assert text_step_flops(CASE) == 6 * 4 * 32 * (weights + 3 * 2 * 32 * 16)
+    assert row.share_of_peak == pytest.approx(2 * text_step_flops(CASE) / 0.5 / 1e9)
 
 
 def test_rows_are_compared_with_the_compiled_loop() -> None:
-    found = compared([TextRow(replace(CASE, what=COMPILED), tokens_per_s=10.0), TextRow(CASE, tokens_per_s=25.0)])
-    assert [one.times_compiled for one in found] == [1.0, 2.5]
-    assert compared([TextRow(CASE, tokens_per_s=25.0)])[0].times_compiled is None
+    rows = add_ratios([TextRow(replace(CASE, what=COMPILED), tokens_per_s=10.0), TextRow(CASE, tokens_per_s=25.0)])
+    assert [row.times_compiled for row in rows] == [1.0, 2.5]
+    assert add_ratios([TextRow(CASE, tokens_per_s=25.0)])[0].times_compiled is None
 
 
 @pytest.mark.parametrize(
     ("times", "share", "kept"), [(5.1, 0.1, True), (2.0, 0.46, True), (4.9, 0.44, False), (5.0, 0.0, True)]
 )
-def test_the_cards_bar_is_kept_by_speed_or_by_the_share_of_the_peak(times: float, share: float, kept: bool) -> None:
+def test_the_bar_of_a_card_is_met_by_speed_or_by_the_share_of_the_peak(times: float, share: float, kept: bool) -> None:
     case = replace(CASE, device="cuda", members=16, protected=False)
-    ((_, found),) = bars([TextRow(case, times_compiled=times, share_of_peak=share)])
-    assert found is kept
+    ((_, met),) = bars([TextRow(case, times_compiled=times, share_of_peak=share)])
+    assert met is kept
 
 
 def test_bars_compare_equal_number_formats() -> None:
@@ -79,19 +78,19 @@ def test_bars_compare_equal_number_formats() -> None:
     assert len(bars([TextRow(replace(case, protected=False), times_compiled=9.0)])) == 1
 
 
-def test_bars_are_about_rows_that_there_are() -> None:
-    listed = tomllib.loads(Path(text.__file__).with_name("text.toml").read_text("utf-8"))["bar"]
-    assert len(listed) == 3
-    for bar in listed:
+def test_bars_name_existing_rows() -> None:
+    entries = tomllib.loads(Path(text.__file__).with_name("text.toml").read_text("utf-8"))["bar"]
+    assert len(entries) == 3
+    for bar in entries:
         options = text.read_options(["--device", bar["device"]])
         assert bar["members"] in options.members
-    assert set(text.WHO.values()) <= MEASURES.keys()
+    assert set(text.PROGRAMS.values()) <= MEASURES.keys()
 
 
-def test_ours_is_measured_and_has_the_peers_parameters(tiny: Case) -> None:
-    found = measured(tiny)
-    assert found.seconds > 0
-    assert found.parameters == sum(p.numel() for p in GPT(tiny).parameters())
+def test_embinit_is_measured_with_as_many_parameters_as_the_peer(tiny: Case) -> None:
+    timing = measure(tiny)
+    assert timing.seconds > 0
+    assert timing.parameters == sum(p.numel() for p in GPT(tiny).parameters())
 
 
 def test_the_peers_model_is_causal(tiny: Case) -> None:
@@ -100,8 +99,8 @@ def test_the_peers_model_is_causal(tiny: Case) -> None:
     changed = ids.clone()
     changed[0, -1] = (changed[0, -1] + 1) % tiny.vocabularies[0]
     with torch.no_grad():
-        one, other = (model(each[:, :8], each[:, 1:9]) for each in (ids, changed))
-    assert one == other
+        loss, loss_of_changed = (model(tokens[:, :8], tokens[:, 1:9]) for tokens in (ids, changed))
+    assert loss == loss_of_changed
 
 
 def test_one_run_prints_the_table_and_writes_json(
@@ -121,9 +120,9 @@ def test_one_run_prints_the_table_and_writes_json(
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", [COMPILED, text.TRAINER])
-def test_a_peers_row_is_measured(tiny: Case, what: str) -> None:
-    found = text.attempted(replace(tiny, what=what), None)
-    if "cannot be installed" in found.note:
-        pytest.skip(found.note)
-    assert not found.note
-    assert found.parameters == measured(tiny).parameters
+def test_a_peer_is_measured(tiny: Case, what: str) -> None:
+    row = text.try_case(replace(tiny, what=what), None)
+    if "cannot be installed" in row.note:
+        pytest.skip(row.note)
+    assert not row.note
+    assert row.parameters == measure(tiny).parameters

@@ -1,4 +1,4 @@
-"""The training benchmark: what its numbers mean, which bars they are held against, and that its rows can be measured."""
+"""The training benchmark: its rates, ratios and bars, and a measurement of each row."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import torch
 
 from benchmarks import environments, kernels, training
 from benchmarks import rows as benchmark_rows
-from benchmarks.cases import LAYERS, Case, Data, Timed, data, products, read_case, sentences
-from benchmarks.lockstep import _Members, settings, started, swept
-from benchmarks.row import MEASURES, measured
-from benchmarks.rows import Row, bars, compared, row
-from benchmarks.table import COLUMNS, cells, plain
+from benchmarks.cases import LAYERS, Case, SplitStatistics, Timing, pair_flops, read_case, read_sentences, read_split
+from benchmarks.lockstep import _Members, initial_members, sweep_members, training_settings
+from benchmarks.row import MEASURES, measure
+from benchmarks.rows import Row, add_ratios, bars, make_row
+from benchmarks.table import COLUMNS, align_columns, cells
 from benchmarks.training import GROUPS, MIXED, MPS, OURS, WHOLE
 from embinit.corpora.generated import captions
 from embinit.models.architecture import Architecture
@@ -27,7 +27,7 @@ from embinit.models.parameters import parameters
 from embinit.prepared.prepare import Settings, prepare
 
 CASE = Case("embinit", "nowhere", (7853, 5893), members=4)
-TEN_STEPS = Data(640, 14.4, 14.1)
+TEN_STEPS = SplitStatistics(640, 14.4, 14.1)
 
 
 @pytest.fixture(autouse=True)
@@ -48,112 +48,115 @@ def tiny(prepared: str) -> Case:
     return Case("embinit", prepared, (2000, 2000), dim=16, heads=2, batch=8, steps=2, threads=1, sentences=5)
 
 
-def test_operations_are_six_for_each_weight_of_a_product_and_each_token() -> None:
+def test_training_takes_six_operations_per_weight_and_token() -> None:
     architecture = Architecture("translation", 300, CASE.vocabularies, 10)
     sizes = {p.name: int(np.prod(p.shape)) for p in parameters(architecture) if len(p.shape) == 2}
     assert len(sizes) > 10 * LAYERS
-    assert products(CASE, Data(1, 1.0, 1.0)) == 6 * sum(sizes.values())
-    of_source = sum(n for name, n in sizes.items() if name.startswith("encoder") or ".cross.kv" in name)
-    assert products(CASE, Data(1, 1.0, 0.0)) == 6 * of_source
+    assert pair_flops(CASE, SplitStatistics(1, 1.0, 1.0)) == 6 * sum(sizes.values())
+    source_weights = sum(n for name, n in sizes.items() if name.startswith("encoder") or ".cross.kv" in name)
+    assert pair_flops(CASE, SplitStatistics(1, 1.0, 0.0)) == 6 * source_weights
 
 
-def test_rates_are_sums_over_members_and_an_epoch_is_shared_by_them() -> None:
-    made = row(CASE, Timed(0.1, 500.0, 11), TEN_STEPS, {"float32": 1e12})
-    assert made.sentences_per_s == pytest.approx(4 * 64 / 0.1)
-    assert made.tokens_per_s == pytest.approx(2560 * 28.5)
-    assert made.s_per_model_epoch == pytest.approx(10 * 0.1 / 4)
-    assert made.share_of_peak == pytest.approx(2560 * products(CASE, TEN_STEPS) / 1e12)
+def test_rates_are_sums_over_members_and_epoch_time_is_divided_by_them() -> None:
+    row = make_row(CASE, Timing(0.1, 500.0, 11), TEN_STEPS, {"float32": 1e12})
+    assert row.sentences_per_s == pytest.approx(4 * 64 / 0.1)
+    assert row.tokens_per_s == pytest.approx(2560 * 28.5)
+    assert row.s_per_model_epoch == pytest.approx(10 * 0.1 / 4)
+    assert row.share_of_peak == pytest.approx(2560 * pair_flops(CASE, TEN_STEPS) / 1e12)
 
 
-def test_rows_are_compared_with_the_tutorial_of_their_own_size() -> None:
+def test_rows_are_compared_with_the_tutorial_of_the_same_size() -> None:
     tutorial = replace(CASE, what=benchmark_rows.TUTORIAL, members=1)
-    found = compared(
+    rows = add_ratios(
         [
-            row(case, Timed(seconds, 0.0, 0), TEN_STEPS, {})
+            make_row(case, Timing(seconds, 0.0, 0), TEN_STEPS, {})
             for case, seconds in [(tutorial, 0.2), (CASE, 0.1), (replace(CASE, dim=768), 0.1)]
         ]
     )
-    assert [one.times_tutorial for one in found] == [1.0, pytest.approx(8.0), None]
+    assert [row.times_tutorial for row in rows] == [1.0, pytest.approx(8.0), None]
 
 
-def test_other_rows_of_ours_are_compared_with_bare_steps_of_as_many_members() -> None:
+def test_other_rows_of_embinit_are_compared_with_bare_steps_of_equally_many_members() -> None:
     whole, mixed = replace(CASE, what=WHOLE), replace(CASE, what=MIXED, members=8)
     timed = [(CASE, 0.1), (whole, 0.12), (mixed, 0.3), (replace(CASE, members=8), 0.2)]
-    found = compared([row(case, Timed(seconds, 0.0, 0), TEN_STEPS, {}) for case, seconds in timed])
-    assert [one.times_bare for one in found] == [None, pytest.approx(1.2), pytest.approx(1.5), None]
+    rows = add_ratios([make_row(case, Timing(seconds, 0.0, 0), TEN_STEPS, {}) for case, seconds in timed])
+    assert [row.times_bare for row in rows] == [None, pytest.approx(1.2), pytest.approx(1.5), None]
 
 
-def test_a_sweep_has_every_setting_that_a_member_may_own(tiny: Case) -> None:
-    members, options = swept(started(replace(tiny, members=24)), settings(tiny, 1))
+def test_a_sweep_varies_every_setting_of_a_member(tiny: Case) -> None:
+    members, options = sweep_members(initial_members(replace(tiny, members=24)), training_settings(tiny, 1))
     for name in ("rate", "warmup", "weight_decay", "smoothing", "frozen_epochs", "embedding_rate"):
-        assert len({getattr(one, name) for one in options}) > 1, name
-    assert len({one.dropout for one in members}) == 3
+        assert len({getattr(option, name) for option in options}) > 1, name
+    assert len({member.dropout for member in members}) == 3
 
 
-def test_a_card_is_measured_by_rows_of_its_own_and_in_time(
+def test_a_card_has_further_rows_and_a_time_limit(
     prepared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole table of a card, with a device that is not there: every row says that it could not be measured."""
-    monkeypatch.setattr(training, "taken", lambda case: Timed(0.5, 1.0, 1) if "product" in case.what else refuse(case))
+    """Without a card, every row of its table has a note that it was not measured."""
+    monkeypatch.setattr(
+        training, "run_case", lambda case: Timing(0.5, 1.0, 1) if "product" in case.what else refuse(case)
+    )
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "none")
     path = tmp_path / "rows.jsonl"
 
     def rows(*words: str) -> list[dict[str, Any]]:
         training.main(["--prepared", prepared, "--device", "cuda", "--json", str(path), *words])
-        return [one["row"] for one in map(json.loads, path.read_text().splitlines()) if "row" in one]
+        records = map(json.loads, path.read_text().splitlines())
+        return [record["row"] for record in records if "row" in record]
 
-    found = {(one["what"], one["members"], one["dim"], one["precision"]) for one in rows()}
-    assert found >= {(OURS, m, 300, p) for m in (1, 16, 32) for p in ("tf32", "bfloat16")}
-    assert found >= {(OURS, 16, 768, "tf32"), (OURS, 16, 768, "bfloat16"), (MIXED, 32, 300, "tf32")}
-    assert found >= {(what, 20, 300, "tf32") for what in (OURS, WHOLE, GROUPS, MPS)}
-    assert {one["note"] for one in rows()} == {"not measured: RuntimeError: no card"}
-    assert {one["note"] for one in rows("--within", "0")} == {"not measured: no time left"}
+    cases = {(row["what"], row["members"], row["dim"], row["precision"]) for row in rows()}
+    assert cases >= {(OURS, m, 300, p) for m in (1, 16, 32) for p in ("tf32", "bfloat16")}
+    assert cases >= {(OURS, 16, 768, "tf32"), (OURS, 16, 768, "bfloat16"), (MIXED, 32, 300, "tf32")}
+    assert cases >= {(what, 20, 300, "tf32") for what in (OURS, WHOLE, GROUPS, MPS)}
+    assert {row["note"] for row in rows()} == {"not measured: RuntimeError: no card"}
+    assert {row["note"] for row in rows("--within", "0")} == {"not measured: no time left"}
 
 
-def refuse(case: Case) -> Timed:
+def refuse(case: Case) -> Timing:
     raise RuntimeError("no card")
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(0.99 * 4.8, True), (1.01 * 4.8, False)])
-def test_a_bar_is_kept_by_the_best_row_that_fits_it(seconds: float, kept: bool) -> None:
+def test_a_bar_is_met_by_the_best_row_that_it_applies_to(seconds: float, kept: bool) -> None:
     card = replace(CASE, device="cuda", precision="tf32", members=16)
-    listed = [
-        row(replace(card, members=8), Timed(0.001, 0.0, 0), TEN_STEPS, {}),  # too few members to count
-        row(replace(card, precision="bfloat16"), Timed(0.001, 0.0, 0), TEN_STEPS, {}),
-        row(card, Timed(100.0, 0.0, 0), TEN_STEPS, {}),
-        row(card, Timed(seconds / 10, 0.0, 0), TEN_STEPS, {}),
+    rows = [
+        make_row(replace(card, members=8), Timing(0.001, 0.0, 0), TEN_STEPS, {}),  # too few members for the bar
+        make_row(replace(card, precision="bfloat16"), Timing(0.001, 0.0, 0), TEN_STEPS, {}),
+        make_row(card, Timing(100.0, 0.0, 0), TEN_STEPS, {}),
+        make_row(card, Timing(seconds / 10, 0.0, 0), TEN_STEPS, {}),
     ]
-    (bar,) = bars(listed)
+    (bar,) = bars(rows)
     assert bar.found == pytest.approx(seconds / 16)
     assert bar.kept is kept
 
 
-def test_bars_speak_of_rows_and_quantities_that_there_are() -> None:
-    listed = tomllib.loads(Path(benchmark_rows.__file__).with_name("training.toml").read_text("utf-8"))["bar"]
-    assert len(listed) == 8
-    known = {one.name for one in fields(Case)} | {"least_members"}
-    for bar in listed:
+def test_bars_name_existing_rows_and_quantities() -> None:
+    entries = tomllib.loads(Path(benchmark_rows.__file__).with_name("training.toml").read_text("utf-8"))["bar"]
+    assert len(entries) == 8
+    known = {field.name for field in fields(Case)} | {"least_members"}
+    for bar in entries:
         assert bar["row"].keys() <= known
         assert bar["row"]["what"] in MEASURES
-        assert bar["quantity"] in {one.name for one in fields(Row)}
+        assert bar["quantity"] in {field.name for field in fields(Row)}
         assert len({"at_least", "at_most"} & bar.keys()) == 1
 
 
-def test_a_row_that_was_not_measured_says_why_and_the_table_stands() -> None:
+def test_a_row_that_was_not_measured_shows_the_reason_in_an_aligned_table() -> None:
     lines = [list(COLUMNS), cells(Row(CASE, note="not measured: no such package")), cells(Row(CASE))]
     assert "no such package" in lines[1][0]
-    first, second, _ = plain(lines).splitlines()
+    first, second, _ = align_columns(lines).splitlines()
     assert first.index("members") + len("members") == second.index("  4 ") + 3
 
 
-def test_sentences_are_those_that_were_prepared(prepared: str) -> None:
-    rows = sentences(prepared, "target")
-    assert len(rows) == data(prepared).sentences == 200
-    assert data(prepared).target == pytest.approx(np.mean([len(one) for one in rows]) + 1)
+def test_sentences_are_the_prepared_ones(prepared: str) -> None:
+    rows = read_sentences(prepared, "target")
+    assert len(rows) == read_split(prepared).sentences == 200
+    assert read_split(prepared).target_length == pytest.approx(np.mean([len(row) for row in rows]) + 1)
 
 
-def test_a_case_survives_its_way_to_another_process(tiny: Case) -> None:
-    assert read_case(tiny.written()) == tiny
+def test_a_case_survives_json(tiny: Case) -> None:
+    assert read_case(tiny.to_json()) == tiny
 
 
 MEASURED = [OURS, MIXED, WHOLE, GROUPS, "PyTorch's tutorial", "greedy decoding", "matrix product"]
@@ -161,29 +164,29 @@ MEASURED = [OURS, MIXED, WHOLE, GROUPS, "PyTorch's tutorial", "greedy decoding",
 
 @pytest.mark.parametrize("what", MEASURED)
 def test_a_row_is_measured(tiny: Case, what: str) -> None:
-    found = measured(replace(tiny, what=what, members=2 if "embinit" in what or what == "greedy decoding" else 1))
-    assert found.seconds > 0
-    assert found.memory > 50
+    timing = measure(replace(tiny, what=what, members=2 if "embinit" in what or what == "greedy decoding" else 1))
+    assert timing.seconds > 0
+    assert timing.memory > 50
     if what == GROUPS:
-        assert found.note.count("epochs in") == 2
+        assert timing.note.count("epochs in") == 2
     if what == "greedy decoding":
-        assert found.note.startswith("5 sentences")
+        assert timing.note.startswith("5 sentences")
 
 
-def test_members_meet_every_size_of_batch_before_the_clock_runs(tiny: Case) -> None:
+def test_capture_runs_every_batch_size_of_two_epochs(tiny: Case) -> None:
     members = _Members(tiny)
-    met = set()
+    batches = set()
     for lane in members._run.lanes:
-        lane.trainer.step = lambda rows, rooms, number, epoch: met.add((epoch, rooms))  # type: ignore[method-assign]
+        lane.trainer.step = lambda rows, rooms, number, epoch: batches.add((epoch, rooms))  # type: ignore[method-assign]
     members.capture()
     (lane,) = members._run.lanes
-    assert met >= {(0, rooms) for rooms in lane.rooms}
-    assert {epoch for epoch, _ in met} == {0, 1}
+    assert batches >= {(0, rooms) for rooms in lane.rooms}
+    assert {epoch for epoch, _ in batches} == {0, 1}
     assert members._run.epoch == 0
 
 
-def test_ours_and_the_tutorials_model_are_of_one_size(tiny: Case) -> None:
-    ours, tutorial = (measured(replace(tiny, what=what)) for what in ("embinit", "PyTorch's tutorial"))
+def test_embinit_and_the_tutorial_have_equally_many_parameters(tiny: Case) -> None:
+    ours, tutorial = (measure(replace(tiny, what=what)) for what in ("embinit", "PyTorch's tutorial"))
     assert ours.parameters == tutorial.parameters > 0
 
 
@@ -195,28 +198,28 @@ def test_one_run_prints_the_table_and_writes_json(
     size = ["--dim", "16", "--heads", "2", "--batch", "8", "--steps", "1"]
     assert training.main(["--prepared", prepared, *only, *size, "--json", str(path), "--strict"]) == 0
     assert "PyTorch's tutorial" in capsys.readouterr().out
-    first, *rest = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    first, *rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert first["machine"]["peak_tflops"]["float32"] > 0
-    assert [(one["row"]["what"], one["row"]["members"]) for one in rest] == [("PyTorch's tutorial", 1), ("embinit", 2)]
-    assert rest[1]["row"]["times_tutorial"] > 0
+    assert [(row["row"]["what"], row["row"]["members"]) for row in rows] == [("PyTorch's tutorial", 1), ("embinit", 2)]
+    assert rows[1]["row"]["times_tutorial"] > 0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", [training.MARIAN, training.JOEYNMT])
-def test_a_peers_row_is_measured_in_an_environment_of_its_own(tiny: Case, what: str) -> None:
+def test_a_peer_is_measured_in_its_own_environment(tiny: Case, what: str) -> None:
     try:
-        found = training.taken(replace(tiny, what=what))
+        timing = training.run_case(replace(tiny, what=what))
     except environments.Missing as reason:
         pytest.skip(str(reason))
-    assert found.seconds > 0
-    assert found.memory > 50
-    # The final norms and the bias of the output layer are what these models do without.
-    ours = measured(tiny).parameters
-    assert ours - found.parameters == 4 * tiny.dim + tiny.vocabularies[1]
+    assert timing.seconds > 0
+    assert timing.memory > 50
+    # These models lack the final norms and the bias of the output layer.
+    ours = measure(tiny).parameters
+    assert ours - timing.parameters == 4 * tiny.dim + tiny.vocabularies[1]
 
 
 @pytest.mark.long
-def test_a_steps_time_is_listed_by_what_took_it(prepared: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernels_add_up_to_the_printed_time_of_a_step(prepared: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [prepared, "--device", "cpu", "--precision", "float32", "--members", "2", "--dim", "16", "--heads", "2"]
     assert kernels.main([*words, "--batch", "8", "--steps", "3", "--most", "200"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()

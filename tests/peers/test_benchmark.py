@@ -1,4 +1,4 @@
-"""The benchmark runs, and finds every peer's results equal, on small made files."""
+"""The benchmark of vectors runs on small files, and all peers return equal results."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def test_the_quick_benchmark_runs_and_results_are_equal() -> None:
     for peer in ("pandas", "gensim", "transformers"):
         pytest.importorskip(peer)
     command = [sys.executable, "-m", "benchmarks.vectors", "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "results are equal" in done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "results are equal" in process.stdout

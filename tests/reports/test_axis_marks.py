@@ -10,7 +10,7 @@ import pytest
 from embinit.reports.results_reader import ResultsFile
 from embinit.reports.writers.axis_marks import AxisMark, marks
 from tests.reports import made
-from tests.research.test_judging import measured, seen
+from tests.research.test_judging import diagnosis, verdict_file
 
 
 def test_xaviers_own_ratio_comes_from_the_matrices_and_a_sources_from_its_verdict() -> None:
@@ -20,8 +20,8 @@ def test_xaviers_own_ratio_comes_from_the_matrices_and_a_sources_from_its_verdic
         for run in block.runs
     )
     block = replace(block, runs=runs)
-    looked = measured({"y": [{**seen(9.0), "rows": "f1"}, {**seen(4.0), "rows": "f2"}]})
-    found = marks([ResultsFile(made.experiment(block), made.results(block)), looked])
+    verdicts = verdict_file({"y": [{**diagnosis(9.0), "rows": "f1"}, {**diagnosis(4.0), "rows": "f2"}]})
+    found = marks([ResultsFile(made.experiment(block), made.results(block)), verdicts])
     own, raw = found["made", "x"]
     sigma = math.sqrt(2 / (7853 + 300)) * math.sqrt(300) / math.sqrt(0.5)
     assert (own.label, own.low, own.high) == ("Xavier's own", pytest.approx(sigma), pytest.approx(sigma))

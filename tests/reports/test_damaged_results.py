@@ -20,7 +20,7 @@ from embinit.reports.writers.html import page
 from embinit.reports.writers.markdown import markdown
 from tests.reports import made
 from tests.reports.test_measurements import analogies, distributions
-from tests.research.advised import seen
+from tests.research.advised import diagnosis
 
 WRONG = (None, True, -1, 10**30, 1e999, "", "../x", [], [[]], {}, {"a": None})
 
@@ -68,7 +68,7 @@ def test_a_wrong_value_anywhere_is_no_traceback(tmp_path: Path, kind: str) -> No
         content = content_of(path)
     else:
         measured = {"distribution": distributions, "analogy": analogies}.get(kind)
-        rows = {"name": "v", "kind": "verdict", "blocks": [{"name": "Table 4", "rows": [seen(9.0)]}]}
+        rows = {"name": "v", "kind": "verdict", "blocks": [{"name": "Table 4", "rows": [diagnosis(9.0)]}]}
         block = made.block("Table 6" if kind == "distribution" else "Table 4", seeds=range(1))
         write_measured(
             made.experiment(block, kind=kind), measured() if measured else json.loads(json.dumps(rows)), path

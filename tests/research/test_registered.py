@@ -1,4 +1,4 @@
-"""The test of the registered rule: its criteria, its outcomes and its page, on made-up results of known differences."""
+"""The test of the registered rule: criteria, outcomes and page, on generated results with known differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from research.registered import (
     RegisteredBlock,
     by_data,
     judge,
-    lacking,
+    missing_parts,
     outcome,
     registered_blocks,
     regret,
@@ -37,10 +37,10 @@ LEVEL = 30.0
 def made_block(
     task: str, name: str, seeds: Iterable[int], gains: Mapping[tuple[str, float], float], part: str = KEPT_ASIDE
 ) -> tuple[Block, dict[str, Result]]:
-    """Return a block of the test and its runs: random rows lie at `LEVEL`, the others at their gain above it."""
+    """Return a block of the test and its results. Random rows score `LEVEL`; other starts score their gain above it."""
     translation = task in ("ted", "multi30k")
-    starts = {("xavier", 1.0): 0.0, **{start: gain for start, gain in gains.items() if _runs(part, start)}}
-    planned, found = [], {}
+    starts = {("xavier", 1.0): 0.0, **{start: gain for start, gain in gains.items() if _has_start(part, start)}}
+    planned, results = [], {}
     for (recipe, rate), gain in starts.items():
         for seed in seeds:
             own = {} if rate == 1 else {"found_rate": rate}
@@ -53,29 +53,29 @@ def made_block(
                 scores = {"valid": {"accuracy": value / 100, "matthews": value / 100}}
                 result = replace(result, history=history, scores=scores)
             planned.append(Planned(spec, (("recipe", recipe), ("training.found_rate", str(rate)))))
-            found[spec.key] = replace(result, best_epoch=2)
+            results[spec.key] = replace(result, best_epoch=2)
     score = "bleu" if translation else "matthews" if task == "cola" else "accuracy"
-    return Block(name, tuple(planned), score, "test" if translation else "valid"), found
+    return Block(name, tuple(planned), score, "test" if translation else "valid"), results
 
 
-def _runs(part: str, start: tuple[str, float]) -> bool:
-    """Return whether a part of the test runs a start: raw rows are run on the data sets kept aside alone."""
+def _has_start(part: str, start: tuple[str, float]) -> bool:
+    """Return whether a part of the test has a start; only the data sets kept aside have raw rows."""
     return part == KEPT_ASIDE or start[0] != "pretrained"
 
 
 def part_of(
     part: str, gains: Mapping[str, Mapping[tuple[str, float], float]] | None = None, fewer_seeds: int = 0
 ) -> ResultsFile:
-    """Return the results of a whole part, with the blocks and seeds that are registered."""
-    blocks, found = [], dict[str, Result]()
+    """Return the results of a complete part, with the registered blocks and seeds."""
+    blocks, all_results = [], dict[str, Result]()
     for data_set in PARTS[part].sets:
         for number in range(data_set.blocks):
             seeds = range(201, 201 + data_set.seeds - fewer_seeds)
             own = (gains or {}).get(data_set.task, GAINS)
             block, results = made_block(data_set.task, f"{data_set.task} {number}", seeds, own, part)
             blocks.append(block)
-            found |= results
-    return ResultsFile(Experiment(part, part, "Does it hold?", tuple(blocks)), found)
+            all_results |= results
+    return ResultsFile(Experiment(part, part, "Does it hold?", tuple(blocks)), all_results)
 
 
 def test_the_experiments_are_the_registered_ones() -> None:
@@ -96,19 +96,19 @@ def test_the_experiments_are_the_registered_ones() -> None:
 
 def test_differences_are_paired_and_pooled_over_blocks_and_data_sets() -> None:
     blocks = registered_blocks([part_of(KEPT_ASIDE, {"ted": {**GAINS, RULE: 8.0}})])
-    found = judge(blocks)
+    judgement = judge(blocks)
     expected = pool_data_sets(
         [
             [
                 {seed: score - block.scores["xavier", 1.0][seed] for seed, score in block.scores[RULE].items()}
-                for block in listed
+                for block in of_data
             ]
-            for listed in by_data(blocks).values()
+            for of_data in by_data(blocks).values()
         ]
     )
-    assert found.differences["random rows"] == expected
+    assert judgement.differences["random rows"] == expected
     assert expected.mean == pytest.approx((8 + 2 + 2) / 3, abs=0.2)
-    assert found.differences["standardized rows at the full rate"].mean == pytest.approx((7 + 1 + 1) / 3, abs=0.2)
+    assert judgement.differences["standardized rows at the full rate"].mean == pytest.approx((7 + 1 + 1) / 3, abs=0.2)
 
 
 @pytest.mark.parametrize(
@@ -135,30 +135,30 @@ def test_each_outcome_follows_from_the_criteria(
 
 
 def without_a_run(file: ResultsFile, recipe: str) -> ResultsFile:
-    """Return the results without one run of the last block from rows of this recipe."""
+    """Return the results without one run of the last block with this recipe."""
     runs = file.experiment.blocks[-1].runs
-    gone = next(planned.spec.key for planned in runs if planned.spec.sides[0][1].recipe == recipe)
-    return ResultsFile(file.experiment, {key: one for key, one in file.results.items() if key != gone})
+    removed = next(planned.spec.key for planned in runs if planned.spec.sides[0][1].recipe == recipe)
+    return ResultsFile(file.experiment, {key: result for key, result in file.results.items() if key != removed})
 
 
-def test_raw_rows_that_are_not_run_yet_change_the_regret_alone() -> None:
+def test_missing_runs_of_raw_rows_change_only_the_regret() -> None:
     file = part_of(KEPT_ASIDE)
-    blocks, whole = registered_blocks([without_a_run(file, "pretrained")]), registered_blocks([file])
-    assert (outcome(blocks), outcome(whole)) == ("held", "held")
-    assert judge(blocks) == judge(whole)
+    blocks, complete = registered_blocks([without_a_run(file, "pretrained")]), registered_blocks([file])
+    assert (outcome(blocks), outcome(complete)) == ("held", "held")
+    assert judge(blocks) == judge(complete)
     assert regret(blocks, ("pretrained", 1.0)) is None
-    assert regret(blocks, ("pretrained", 0.1)) == regret(whole, ("pretrained", 0.1))
+    assert regret(blocks, ("pretrained", 0.1)) == regret(complete, ("pretrained", 0.1))
 
 
 def test_a_missing_run_leaves_the_test_open() -> None:
     file = part_of(KEPT_ASIDE, {"rte": {**GAINS, RULE: -9.0}})
     blocks = registered_blocks([without_a_run(file, "xavier")])
-    assert len(lacking(blocks, KEPT_ASIDE)) == 1
+    assert len(missing_parts(blocks, KEPT_ASIDE)) == 1
     assert outcome(blocks) == "open"
     assert outcome(registered_blocks([part_of(KEPT_ASIDE, fewer_seeds=1)])) == "open"
     fewer = replace(file.experiment, blocks=file.experiment.blocks[1:])
     assert outcome(registered_blocks([ResultsFile(fewer, file.results)])) == "open"
-    # What the data sets kept aside decide alone needs no fresh seeds; the other outcomes do.
+    # If the data sets kept aside decide, no fresh seeds are needed; other outcomes need them.
     assert outcome(registered_blocks([part_of(KEPT_ASIDE)])) == "held"
     weak = {data_set.task: {**GAINS, RULE: 0.0, ("pretrained_xavier", 1.0): 0.0} for data_set in PARTS[KEPT_ASIDE].sets}
     assert outcome(registered_blocks([part_of(KEPT_ASIDE, weak)])) == "open"
@@ -175,7 +175,7 @@ def test_a_diverged_run_is_counted_and_its_seed_left_out_of_the_pairs() -> None:
     assert 203 not in blocks[1].scores["xavier", 1.0]
 
 
-def test_classifiers_are_also_read_at_the_epoch_of_the_lowest_loss() -> None:
+def test_classifiers_are_also_scored_at_the_epoch_of_the_lowest_loss() -> None:
     blocks = registered_blocks([part_of(KEPT_ASIDE)])
     for block in blocks:
         assert block.scores.keys() == block.by_loss.keys()
@@ -185,7 +185,7 @@ def test_classifiers_are_also_read_at_the_epoch_of_the_lowest_loss() -> None:
             assert block.by_loss[start] == pytest.approx(other)
 
 
-def test_regret_is_the_distance_to_the_best_start_with_equal_weights_of_data_sets() -> None:
+def test_regret_is_the_distance_to_the_best_start_averaged_over_data_sets() -> None:
     blocks = registered_blocks([part_of(KEPT_ASIDE), part_of(registered.FRESH_SEEDS)])
     aside = [block for block in blocks if block.part == KEPT_ASIDE]
     assert regret(aside, RULE) == pytest.approx(0.0, abs=0.05)
@@ -195,7 +195,7 @@ def test_regret_is_the_distance_to_the_best_start_with_equal_weights_of_data_set
     assert regret(blocks, ("pretrained", 1.0)) is None
 
 
-def test_a_training_that_is_shorter_than_the_rule_asks_for_is_named() -> None:
+def test_a_training_that_is_shorter_than_the_rule_requires_is_named() -> None:
     blocks = registered_blocks([part_of(KEPT_ASIDE)])
     assert all(block.long_enough for block in blocks)  # 9 epochs, and random rows are best after two
     late = replace(blocks[0], best_random=7.0)
@@ -220,7 +220,7 @@ def test_make_results_writes_the_page(tmp_path: Path) -> None:
     assert registered_page.page([]) == []
 
 
-def test_a_part_that_is_not_whole_is_not_judged(tmp_path: Path) -> None:
+def test_an_incomplete_part_is_not_judged(tmp_path: Path) -> None:
     page = registered_page.page([part_of(KEPT_ASIDE, fewer_seeds=1)])
     assert not [line for line in page if line.startswith("|")]
     assert isinstance(registered_blocks([part_of(KEPT_ASIDE)])[0], RegisteredBlock)
