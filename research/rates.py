@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from embinit.experiments.runs.result import Result
@@ -123,11 +123,3 @@ def _setting(spec: Spec) -> str:
     empty_sides = tuple((name, Side("", "")) for name, _ in spec.sides)
     training = tuple(pair for pair in spec.training if pair[0] not in MECHANISMS)
     return replace(spec, sides=empty_sides, seed=0, training=training).key
-
-
-def named(settings: Sequence[RateSetting]) -> Mapping[str, tuple[str, ...]]:
-    """Return data set -> the names of its settings."""
-    names: dict[str, list[str]] = {}
-    for setting in settings:
-        names.setdefault(setting.data, []).append(setting.name)
-    return {data: tuple(of_data) for data, of_data in names.items()}

@@ -71,8 +71,8 @@ class RegisteredBlock:
     best_random: float
     #: start -> number of planned runs without a result
     missing: Mapping[Start, int]
-    #: number of runs without a score because their loss became NaN
-    unscored: int
+    #: start -> number of runs without a score because their loss became NaN
+    unscored: Mapping[Start, int]
 
     @property
     def long_enough(self) -> bool:
@@ -134,11 +134,11 @@ def missing_parts(blocks: Sequence[RegisteredBlock], part: str) -> list[str]:
             phrases.append(f"{data_set.name}: {len(available)} of {plural(data_set.blocks, 'block')}")
         for block in available:
             needed = (RULE, *COMPARATORS.values())
-            seeds = {len(block.scores.get(start, {})) for start in needed}
+            seeds = [len(block.scores.get(start, {})) + block.unscored.get(start, 0) for start in needed]
             missing = sum(block.missing.get(start, 0) for start in needed)
             if missing:
                 phrases.append(f"{block.name}: {plural(missing, 'run')} missing")
-            elif min(seeds) + block.unscored < data_set.seeds:
+            elif min(seeds) < data_set.seeds:
                 phrases.append(f"{block.name}: {min(seeds)} of {plural(data_set.seeds, 'seed')}")
     return phrases
 
@@ -226,7 +226,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
     factor = metric(block.score, block.split).factor
     scores: dict[Start, dict[int, float]] = {}
     by_loss: dict[Start, dict[int, float]] = {}
-    best_epochs, missing, unscored = [], dict[str, Start](), set[str]()
+    best_epochs, missing, unscored = [], dict[str, Start](), dict[str, Start]()
     for planned in block.runs:
         spec = planned.spec
         recipe = spec.sides[0][1].recipe
@@ -236,7 +236,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         if result is None:
             missing[spec.key] = start
         elif result.diverged or value is None:
-            unscored.add(spec.key)
+            unscored[spec.key] = start
         else:
             scores.setdefault(start, {})[spec.seed] = factor * value
             by_loss.setdefault(start, {})[spec.seed] = _by_loss(block, result, factor * value)
@@ -252,7 +252,7 @@ def _block(part: str, block: Block, results: Mapping[str, Result]) -> Registered
         epochs=int(dict(spec.training)["epochs"]),
         best_random=plain.fmean(best_epochs) if best_epochs else math.inf,
         missing=Counter(missing.values()),
-        unscored=len(unscored),
+        unscored=Counter(unscored.values()),
     )
 
 

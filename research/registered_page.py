@@ -151,7 +151,7 @@ def _reading(blocks: Sequence[RegisteredBlock]) -> list[str]:
             f"{plural(len(short), 'block')} trained for fewer than {ENOUGH} times the epochs that random rows need, the "
             f"minimum of the rule. They count nevertheless, as registered: {'; '.join(short)}."
         )
-    unscored = sum(block.unscored for block in blocks)
+    unscored = sum(count for block in blocks for count in block.unscored.values())
     if unscored:
         lines.append(f"{plural(unscored, 'run')} diverged and left no score. Their seeds are left out of the pairs.")
     return lines

@@ -249,7 +249,9 @@ def _score(by_seed: Mapping[int, Result], epochs: int, translation: bool, select
     for result in by_seed.values():
         records = [record for record in result.history[:epochs] if record.get(name) is not None]
         if by_loss:
-            scored = min(records, key=lambda record: float(record["valid loss"] or math.inf))
+            scored = min(
+                records, key=lambda record: math.inf if (loss := record["valid loss"]) is None else float(loss)
+            )
         else:
             scored = max(records, key=lambda record: float(record[name] or 0))
         scores.append(float(scored[name] or 0) * (1 if translation else 100))

@@ -69,13 +69,6 @@ class Trial:
         """Return the starts that were run."""
         return (*self.scores, *self.failed)
 
-    @property
-    def of_full_rate(self) -> Trial:
-        """Return the trial with only the starts at the full rate, over the same seeds."""
-        scores = {name: by_seed for name, by_seed in self.scores.items() if name not in self.rates}
-        failed = {name: reason for name, reason in self.failed.items() if name not in self.rates}
-        return replace(self, scores=scores, failed=failed, rates={})
-
 
 def start_of(recipe: str, rate: float) -> str:
     """Return the name of a recipe at a rate of the rows.

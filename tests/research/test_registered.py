@@ -169,10 +169,24 @@ def test_a_diverged_run_is_counted_and_its_seed_left_out_of_the_pairs() -> None:
     first = next(planned.spec for planned in file.experiment.blocks[1].runs if planned.spec.seed == 203)
     diverged = replace(file.results[first.key], scores={}, diverged=True)
     blocks = registered_blocks([ResultsFile(file.experiment, {**file.results, first.key: diverged})])
-    assert [block.unscored for block in blocks] == [0, 1, 0, 0, 0, 0, 0]
+    assert [dict(block.unscored) for block in blocks] == [{}, {("xavier", 1.0): 1}, *[{}] * 5]
     assert outcome(blocks) == "held"
     assert judge(blocks).differences["random rows"].n == judge(registered_blocks([file])).differences["random rows"].n
     assert 203 not in blocks[1].scores["xavier", 1.0]
+
+
+def test_a_diverged_run_of_one_start_does_not_stand_for_a_missing_seed_of_another() -> None:
+    file = part_of(KEPT_ASIDE)
+    block = file.experiment.blocks[1]
+    raw = next(planned.spec for planned in block.runs if planned.spec.sides[0][1].recipe == "pretrained")
+    diverged = {**file.results, raw.key: replace(file.results[raw.key], scores={}, diverged=True)}
+    fewer = tuple(
+        planned for planned in block.runs if planned.spec.seed != 203 or planned.spec.sides[0][1].recipe != "xavier"
+    )
+    blocks = (file.experiment.blocks[0], replace(block, runs=fewer), *file.experiment.blocks[2:])
+    found = registered_blocks([ResultsFile(replace(file.experiment, blocks=blocks), diverged)])
+    assert dict(found[1].unscored) == {(raw.sides[0][1].recipe, 1.0): 1}
+    assert outcome(found) == "open"
 
 
 def test_classifiers_are_also_scored_at_the_epoch_of_the_lowest_loss() -> None:
