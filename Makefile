@@ -20,7 +20,7 @@ test: $(READY)  ## the tests, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -q -m "not long" -n 2 --dist loadfile
 
 test-all: $(READY) $(PEERS)  ## also what is long, or needs peers that are installed for it
-	EMBINIT_FUZZ=10000 EMBINIT_FUZZ_SECONDS=600 $(BIN)/python -m pytest -q
+	EMBINIT_FUZZ=10000 EMBINIT_FUZZ_SECONDS=600 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 check: $(READY) docs  ## ruff, mypy in strict mode, and the site without a warning
 	$(BIN)/ruff check .

@@ -213,7 +213,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_local_engine_goes_on(small: Small, sh
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process that was started from here
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, said
-    assert "what is done is kept" in said
+    assert "finished runs are kept" in said
     assert "stopped; to continue: embinit run" in out
     assert 1 <= len(small.finished()) < 4
     assert not list(small.runs.glob(".checkpoints/*"))
@@ -233,7 +233,7 @@ def test_a_cluster_that_wants_a_token_says_so(nodes: Nodes, small: Small) -> Non
     process = small.start("--engine", "ray", "--address", nodes.address, env=stranger)
     _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 2
-    assert f"embinit: cannot join the Ray cluster at {nodes.address}: it wants its token" in said
+    assert f"embinit: cannot join the Ray cluster at {nodes.address}: it needs a token" in said
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU; this is about one that is only claimed")
