@@ -44,7 +44,7 @@ def test_what_was_not_run_is_one_line_each_at_the_end_of_its_experiment() -> Non
     ]
     assert said.count("Multi30k, mT5") == 1
     assert "(0/" not in said
-    assert "Nothing has been run yet" not in said
+    assert "No run is finished yet" not in said
     assert "runs of" not in said
 
 
