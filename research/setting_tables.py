@@ -1,4 +1,4 @@
-"""A block with several settings, or a sweep, as one small table: settings down, initializations across."""
+"""A block with several settings, or a sweep, as one small table: settings down, starts across."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sweep_grid(part: Part) -> Table | None:
 
 
 def grid(part: Part) -> Table | None:
-    """Return settings down and initializations across, each setting's best bold; None if there is one setting."""
+    """Return settings down and starts across, each setting's best bold; None if there is one setting."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not 1 < len(names) <= _WIDE or part.sweep is not None:
         return None

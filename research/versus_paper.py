@@ -15,7 +15,7 @@ from research import setting_tables
 
 #: Stands for a difference if our number and the paper's are of different kinds.
 _OTHER = "not comparable"
-_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
+_HEADER = ("block", "start", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
 
 
 def section(summaries: Sequence[Summary]) -> list[str]:
@@ -35,7 +35,7 @@ def section(summaries: Sequence[Summary]) -> list[str]:
         lines += [f"## {text(name)}", "", *_blocks(list(by_table[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
-        "than the paper's or on part of it, or BLEU over other tokens; the order of the initializations is what can be "
+        "than the paper's or on part of it, or BLEU over other tokens; the order of the starts is what can be "
         "compared. The best epoch is the mean over seeds of the one whose weights were scored.",
         "",
     ]
