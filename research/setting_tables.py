@@ -1,4 +1,4 @@
-"""Small tables of a block with several settings or a sweep: settings in rows, initializations in columns."""
+"""Small tables of a block with several settings or a sweep: settings in rows, starts in columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sweep_grid(part: Part) -> Table | None:
 
 
 def grid(part: Part) -> Table | None:
-    """Return a row for each setting, a column for each initialization, best means bold; None for a single setting."""
+    """Return a row for each setting, a column for each start, best means bold; None for a single setting."""
     names, settings, rows = _crossed(part)
     if len(settings) < 2 or not 1 < len(names) <= _MAX_COLUMNS or part.sweep is not None:
         return None

@@ -15,7 +15,7 @@ from research import setting_tables
 
 #: Replaces the difference if our number and the paper's are of different kinds.
 _NOT_COMPARABLE = "not comparable"
-_HEADER = ("block", "initialization", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
+_HEADER = ("block", "start", "ours", "paper", "ours − paper", "within noise", "best epoch", "paper")
 
 
 def section(summaries: Sequence[Summary]) -> list[str]:
@@ -35,7 +35,7 @@ def section(summaries: Sequence[Summary]) -> list[str]:
         lines += [f"## {text(name)}", "", *_blocks(list(by_table[name].values()))]
     lines += [
         "Within noise: our 95 % interval reaches the paper's mean ± its printed σ. Not comparable: trained on other data "
-        "than the paper's or on part of it, or BLEU over other tokens; only the order of the initializations can be "
+        "than the paper's or on part of it, or BLEU over other tokens; only the order of the starts can be "
         "compared. The best epoch is the epoch whose weights were scored, as a mean over seeds.",
         "",
     ]

@@ -7,15 +7,23 @@ from collections.abc import Mapping, Sequence
 
 #: Differences of scores below this are rounding errors.
 _ZERO = 1e-9
+#: Larger numbers are written with a power of ten.
+_LARGE = 1e6
 #: Stands for a value that does not exist.
 NONE = "–"
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Return a number with this many digits after the point and a real minus sign; – for None."""
+    """Return a number with this many digits after the point and a real minus sign; – for None.
+
+    A number from a million has three significant digits, because the scores of runs that did not learn have no limit.
+
+    >>> fixed(-0.25, 1), fixed(634_408_902.89, 2)
+    ('−0.2', '6.34e+08')
+    """
     if value is None:
         return NONE
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}" if abs(value) < _LARGE else f"{value:.3g}"
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -33,6 +34,12 @@ def joined(*children: str | None) -> Html:
 def text(content: str) -> Html:
     """Return text as HTML shows it; control characters, which HTML forbids, become �."""
     return Html(escape(printable(content), quote=True))
+
+
+def prose(content: str) -> Html:
+    """Return a sentence whose parts in backticks are code."""
+    parts = re.split(r"`([^`\n]+)`", content)
+    return joined(*(element("code", part) if place % 2 else part for place, part in enumerate(parts)))
 
 
 def data(content: Any) -> Html:

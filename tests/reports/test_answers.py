@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from embinit.experiments.experiment import Baseline, Block
 from embinit.experiments.runs.result import Result
+from embinit.experiments.spec import Task
 from embinit.reports.analysis.answers import is_beaten
 from embinit.reports.analysis.chance import nothing_learned
 from embinit.reports.analysis.samples import SplitTexts
@@ -22,6 +24,8 @@ from embinit.reports.verdicts import (
     NothingLearned,
     NothingYet,
     OnlyBaselines,
+    RunsNotLearned,
+    StartNotLearned,
     StartTallies,
     StartTally,
     UseStart,
@@ -77,6 +81,31 @@ def test_differences_that_agree_by_chance_do_not_promise_a_fine_test() -> None:
     assert agreeing is not None
     assert agreeing < 0.01
     assert found.detectable == pytest.approx(((noisy**2 + agreeing**2) / 2) ** 0.5)
+
+
+def test_the_limit_is_that_of_a_start_that_is_not_worse_and_of_its_seeds() -> None:
+    scores = {"xavier": [37.0, 37.3, 36.8], "seen": [35.0, 35.4, 34.7], "unsure": [33.0, 35.9]}
+    block, results = at(scores, 3)
+    summary = report(block, results=results)
+    found, (_, seen, unsure) = verdict(summary), summary.parts[0].rows
+    assert isinstance(found, NoneBetter)
+    assert (seen.verdict, unsure.verdict) == ("worse", "")
+    assert (found.limited, found.seeds, found.detectable) == ("unsure", 2, unsure.differences[0].detectable)
+
+
+def test_starts_with_other_numbers_of_seeds_have_other_limits() -> None:
+    scores = {"xavier": [37.0, 37.3, 36.8], "close": [36.9, 37.4, 36.9], "unsure": [33.0, 37.9]}
+    block, results = at(scores, 3)
+    summary = report(block, results=results)
+    found, close = verdict(summary), summary.parts[0].rows[1]
+    assert isinstance(found, NoneBetter)
+    assert (found.limited, found.seeds, found.detectable) == ("close", 3, close.differences[0].detectable)
+
+
+def test_each_number_of_seeds_that_gets_no_mark_is_named() -> None:
+    block, results = at({"xavier": [37.0, 37.3, 36.8], "a": [35.0, 35.4, 34.7], "b": [33.0, 35.9]}, 3)
+    caveats = report(block, results=results).caveats
+    assert any("With 2 and 3 seeds" in caveat and "cannot fall below 0.5 and 0.25" in caveat for caveat in caveats)
 
 
 def test_if_every_start_is_worse_the_baseline_stays() -> None:
@@ -222,6 +251,45 @@ def test_without_matthews_the_largest_class_is_chance(accuracy: float, learned: 
     assert isinstance(verdict(summary), NothingLearned) != learned
     unknown = summarize(made.experiment(block), found)
     assert isinstance(verdict(unknown), NoneBetter)
+
+
+def language_models(levels: dict[str, list[float]]) -> tuple[Block, dict[str, Result]]:
+    """Return a block of language models with these losses on test; the vocabulary has 7,853 tokens (a loss of 8.97)."""
+    block, results = at(levels, 3)
+    runs = tuple(
+        replace(one, spec=replace(one.spec, task=Task("text", kind="language_model"), sides=one.spec.sides[:1]))
+        for one in block.runs
+    )
+    found = {}
+    for old, new in zip(block.runs, runs, strict=True):
+        loss = levels[old.axes[0][1]][old.spec.seed]
+        scores = {"test": {"perplexity": math.exp(loss), "loss": loss}}
+        found[new.spec.key] = replace(results[old.spec.key], spec=new.spec, scores=scores)
+    return replace(block, runs=runs, score="perplexity"), found
+
+
+def test_language_models_above_a_uniform_guess_did_not_learn() -> None:
+    block, results = language_models({"xavier": [5.0, 5.1, 5.2], "raw": [20.0, 21.0, 5.1]})
+    summary = report(block, results=results)
+    first, second = summary.answer.verdicts
+    assert not any("cannot be seen" in note for note in summary.parts[0].notes)
+    assert first == RunsNotLearned((StartNotLearned("raw", 2, 3, 7853),))
+    assert isinstance(second, NoneBetter)
+    assert second.detectable is None  # the spread of raw would give an absurd limit
+    block, results = language_models({"xavier": [9.1, 9.2, 9.3], "raw": [20.0, 21.0, 22.0]})
+    nothing = verdict(report(block, results=results))
+    assert isinstance(nothing, NothingLearned)
+    assert (nothing.by, nothing.chance) == ("uniform", 7853)
+    block, results = language_models({"xavier": [5.0, 5.1, 5.2], "raw": [6.0, 6.1, 8.9]})
+    assert isinstance(verdict(report(block, results=results)), NoneBetter)
+
+
+def test_a_block_with_blown_up_runs_says_so_in_the_answer_of_several_blocks() -> None:
+    block, results = language_models({"xavier": [5.0, 5.1, 5.2], "raw": [20.0, 21.0, 22.0]})
+    other = made.block("other", seeds=range(6))
+    first = report(other, block, results=results | made.results(other)).answer.verdicts[0]
+    assert isinstance(first, InBlock)
+    assert isinstance(first.verdict, RunsNotLearned)
 
 
 def test_two_seeds_with_a_wide_interval_may_still_have_learned() -> None:

@@ -58,6 +58,18 @@ def test_curves_draw_with_bands_and_names(chromium: browser.Browser, report: Pat
     assert box[1] >= 240
 
 
+def test_one_epoch_is_a_point_with_a_tick(chromium: browser.Browser, tmp_path: Path) -> None:
+    block = made.block(seeds=range(3))
+    found = {key: replace(one, history=one.history[:1]) for key, one in made.results(block).items()}
+    path = tmp_path / "report.html"
+    path.write_text(page(summarize(made.experiment(block), found)), "utf-8")
+    chromium.open(path)
+    assert chromium.value("document.querySelectorAll('figure.curves .chart circle.point').length") == len(made.RECIPES)
+    assert "1" in chromium.value(
+        "[...document.querySelectorAll('figure.curves .chart text')].map((one) => one.textContent)"
+    )
+
+
 def test_a_toggle_hides_a_line_and_shows_it_again(chromium: browser.Browser, report: Path) -> None:
     chromium.open(report)
     named = "document.querySelector('figure.curves .legend button:nth-child(2)')"

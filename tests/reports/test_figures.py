@@ -32,6 +32,15 @@ def test_curves_and_sweeps_are_drawn_the_same_each_time(tmp_path: Path) -> None:
     assert "positions' rms" in written[1].read_text("utf-8")
 
 
+def test_a_curve_of_one_epoch_is_a_point(tmp_path: Path) -> None:
+    block = made.block(seeds=range(3))
+    found = {key: replace(one, history=one.history[:1]) for key, one in made.results(block).items()}
+    (drawn,) = figures(summarize(made.experiment(block), found), tmp_path)
+    (long,) = figures(summarize(made.experiment(block, name="long"), made.results(block)), tmp_path)
+    points = [len(re.findall(r'<g clip-path="[^"]*">\s*<use', path.read_text())) for path in (drawn, long)]
+    assert points[0] - points[1] == len(made.RECIPES)
+
+
 def test_labels_are_no_formulas_and_no_markup(tmp_path: Path) -> None:
     (path,) = figures(hostile(), tmp_path)
     text = path.read_text("utf-8")

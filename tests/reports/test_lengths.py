@@ -119,7 +119,7 @@ def test_every_writer_has_the_table() -> None:
     summary = told()
     (found,) = length_tables(part(summary))
     assert found.header == ("tokens", "up to 15", "16 and more")
-    assert "700, 300 sentences" in found.caption and "against xavier" in found.caption
+    assert "700, 300 sentences" in found.caption and "differences from xavier with the same seeds" in found.caption
     for written in (markdown(summary), experiment_page(summary), page(summary)):
         assert "16 and more" in written
     assert "Length matters" in experiment_page(summary)

@@ -9,10 +9,13 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embinit.experiments.experiment import Block, Planned
 from embinit.html import Html, data, element, text
+from embinit.reports.legend import introduction
 from embinit.reports.summarize import summarize
 from embinit.reports.writers.html import page
 from tests.reports import made
@@ -109,6 +112,49 @@ def test_a_hostile_report_makes_the_same_elements_as_a_harmless_one() -> None:
     for _, attributes in read.elements:
         assert not any(name.startswith("on") for name in attributes)
     assert any(HOSTILE.split("\n")[0] in said for tag, said in read.texts if tag == "h1")
+
+
+def test_every_start_is_listed_and_code_is_code() -> None:
+    steps = "pretrained | center | scale std=0.02"
+    block = made.block(recipes=("xavier", "normal", steps), seeds=range(3))
+    read = Reader(page(summarize(made.experiment(block), made.results(block))))
+    listed = [said for tag, said in read.texts if tag == "dt"]
+    assert [name for name in ("xavier", "normal", steps) if name in listed] == ["xavier", "normal", steps]
+    assert "normal std=..." in [said for tag, said in read.texts if tag == "code"]
+    assert "`" not in read.said(within="dd")
+
+
+def test_the_places_of_a_sweep_are_not_listed_as_starts() -> None:
+    block, found = made.sweep_of("recipe", {"scale std=0.1": 36, "scale std=9": 29})
+    assert summarize(made.experiment(block), found).recipes == {}
+
+
+@pytest.mark.parametrize(
+    ("positions", "said"),
+    [
+        ("sinusoidal", "The model adds a position encoding of size one to each row."),
+        ("learned", "The model adds a position vector to each row, and training learns these vectors."),
+        ("rotary", "Positions act inside attention and are not added to the rows."),
+        ("none", "The model gets no positions."),
+    ],
+)
+def test_the_introduction_follows_the_positions_of_the_model(positions: str, said: str) -> None:
+    runs = [
+        Planned(made.spec(recipe, seed, positions=positions), (("recipe", recipe),))
+        for recipe in ("xavier", "pretrained")
+        for seed in range(2)
+    ]
+    content = introduction(summarize(made.experiment(Block("made", tuple(runs), "bleu", "test")), {}))
+    assert said in content
+    assert ("size one" in content) == (positions == "sinusoidal")
+
+
+def test_models_with_different_positions_are_told_apart() -> None:
+    levels = {("sinusoidal", "xavier"): 37.0, ("rotary", "xavier"): 37.0}
+    block, found = made.crossed(levels, ("model.positions", "recipe"))
+    content = introduction(summarize(made.experiment(block), found))
+    assert "With sinusoidal positions, the model adds a position encoding of size one" in content
+    assert "The positions differ between the models" in content
 
 
 def test_missing_and_diverged_runs_are_on_the_page() -> None:

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from embinit.experiments.inputs.outline import read_experiment
+from embinit.experiments.runs.registry import record
 from tests.reports import made
 
 FILE = """
@@ -75,9 +77,46 @@ def test_lines_of_further_baselines_go_with_the_columns_that_a_narrow_terminal_h
     wide, narrow = (run(folder, file, columns=columns).stdout.splitlines() for columns in (160, 44))
     first = next(place for place, line in enumerate(wide) if line.startswith("pretrained_xavier"))
     assert wide[first + 1].split()[0] == "pretrained"
-    table = narrow[next(place for place, line in enumerate(narrow) if line.startswith("initialization")) :]
-    assert [line.split()[0] for line in table[:4]] == ["initialization", "xavier", "pretrained", "pretrained_xavier"]
+    table = narrow[next(place for place, line in enumerate(narrow) if line.startswith("start")) :]
+    assert [line.split()[0] for line in table[:4]] == ["start", "xavier", "pretrained", "pretrained_xavier"]
     assert table[4].strip()
+
+
+def test_a_narrow_terminal_keeps_the_difference_and_names_the_hidden_columns(folder: Path) -> None:
+    narrow, wide = (run(folder, "small.toml", columns=columns).stdout for columns in (60, 160))
+    (line,) = [line for line in narrow.splitlines() if line.startswith("start")]
+    assert line.split() == ["start", "BLEU", "against", "xavier"]
+    assert "3 columns are hidden at this width (95 %, p (Holm), validation loss)" in " ".join(narrow.split())
+    assert "hidden" not in wide
+
+
+def test_a_long_name_of_a_start_wraps_and_hides_no_column(folder: Path) -> None:
+    file = folder / "small.toml"
+    steps = "pretrained | center | scale std=0.02"
+    file.write_text(file.read_text().replace('"pretrained_xavier"', f'"{steps}"'))
+    for planned in read_experiment(file).blocks[0].runs:
+        if planned.axes[0][1] == steps:
+            made.result(planned.spec, 39 + made.noise(steps, planned.spec.seed)).write(folder / "runs")
+    shown = run(folder, file, columns=80).stdout
+    assert "p (Holm)" in next(line for line in shown.splitlines() if line.startswith("start"))
+
+
+def test_runs_of_a_quick_look_are_counted_until_the_others_are_finished(folder: Path) -> None:
+    file, runs = folder / "small.toml", folder / "runs"
+    (folder / "runs").rename(folder / "elsewhere")
+    quick = [
+        replace(planned.spec, training=tuple({**dict(planned.spec.training), "epochs": 2}.items()))
+        for planned in read_experiment(file).blocks[0].runs[:6]
+    ]
+    for spec in quick:
+        made.result(spec, 20.0).write(runs)
+    record(runs, file, "small", [spec.key for spec in quick], quick=True)
+    done = run(folder, file)
+    assert "No run is finished yet." in done.stdout
+    assert "6 runs of a quick look (2 epochs) are left out." in done.stdout
+    for planned in read_experiment(file).blocks[0].runs:
+        made.result(planned.spec, 37.0 + made.noise("xavier", planned.spec.seed)).write(runs)
+    assert "quick look" not in run(folder, file).stdout
 
 
 def test_formats_go_into_a_folder_and_one_into_a_file(folder: Path) -> None:
@@ -129,7 +168,7 @@ def test_nothing_run_is_a_report_too(folder: Path) -> None:
     (folder / "runs").rename(folder / "elsewhere")
     done = run(folder, "small.toml")
     assert done.returncode == 0, done.stderr
-    assert "Nothing has been run yet." in done.stdout
+    assert "No run is finished yet." in done.stdout
     assert "1 run of 9 is missing." in run(folder, "small.toml", "--runs", "elsewhere").stdout
 
 
@@ -161,14 +200,23 @@ main()
         (("small.toml", "--runs", "absent"), "--runs absent: no such folder"),
         (("small.toml", "--runs", "vectors.txt"), "--runs vectors.txt is a file, not a folder"),
         (("absent.toml",), "no such file: absent.toml"),
+        (("scores.csv", "--format", "md,svg"), "--format svg draws curves and sweeps, and a table of scores has none"),
+        (
+            ("scores.csv", "--format", "png", "-o", "out"),
+            "--format png draws curves and sweeps, and a table of scores has none",
+        ),
+        (("small.toml", "--runs", "empty", "-o", "x.svg"), "the runs of small.toml have, up to now, none"),
         (("absent.json",), "no such file: absent.json"),
     ],
 )
 def test_wrong_words_are_one_sentence(folder: Path, words: tuple[str, ...], said: str) -> None:
+    (folder / "scores.csv").write_text("start,seed,score\nxavier,1,2\nglove,1,3\n")
+    (folder / "empty").mkdir()
     done = run(folder, *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (folder / "reports").exists()
 
 
 def test_the_small_file_of_a_measure_knows_its_experiment(folder: Path) -> None:

@@ -16,7 +16,7 @@ from embinit.reports.sentences import answer, baselines_text, sentences
 from embinit.reports.verdicts import BlockVerdict, InBlock
 from embinit.statistics import MeanInterval
 
-BLEU, ACCURACY = metric("bleu", "test"), metric("accuracy", "valid")
+BLEU, ACCURACY, PERPLEXITY = metric("bleu", "test"), metric("accuracy", "valid"), metric("perplexity", "test")
 XAVIER = (Baseline("xavier"),)
 BOTH = (*XAVIER, Baseline("pretrained_xavier"))
 PINNED = tuple(Baseline(one.recipe, (("model.positions", "sinusoidal"),)) for one in BOTH)
@@ -48,7 +48,7 @@ NONE_BETTER = kinds.NoneBetter(XAVIER, BLEU, (), False, (), None, 0.62, 6, ())
 UP, DOWN = "+1.0 BLEU [+0.9, +1.1]", "−1.0 BLEU [−1.1, −0.9]"
 GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     (kinds.NotRun("needs glove.txt"), "Not run: needs glove.txt."),
-    (kinds.NothingYet("runs"), "Nothing has been run yet."),
+    (kinds.NothingYet("runs"), "No run is finished yet."),
     (kinds.NothingYet("measurements"), "Nothing has been measured yet."),
     (kinds.NothingYet("blocks"), "There is nothing in this experiment."),
     (
@@ -64,6 +64,21 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
         kinds.NothingLearned(ACCURACY, 70.1, 70.0, "majority"),
         "Nothing was learned: the highest mean is 70.1 points, and the largest class alone gives 70.0. Train longer, "
         "change the rate, or check the data.",
+    ),
+    (
+        kinds.NothingLearned(PERPLEXITY, 634_408_902.89, 8000, "uniform"),
+        "Nothing was learned: the lowest mean is 6.34e+08 perplexity, and no run has a perplexity below that of a uniform "
+        "guess (8,000). Train longer, change the rate, or check the data.",
+    ),
+    (
+        kinds.RunsNotLearned((kinds.StartNotLearned("raw", 3, 3, 8000), kinds.StartNotLearned("wide", 1, 3, 8000))),
+        "3 of 3 runs of raw and 1 of 3 runs of wide did not learn: their perplexity is above that of a uniform guess "
+        "(8,000).",
+    ),
+    (
+        kinds.RunsNotLearned(tuple(kinds.StartNotLearned(name, 1, 1, 8000 + ord(name)) for name in "abcde")),
+        "1 of 1 run of a, 1 of 1 run of b, 1 of 1 run of c and runs of 2 more starts did not learn: their perplexity is "
+        "above that of a uniform guess.",
     ),
     (
         kinds.HighestMean("glove", 38.04, BLEU, XAVIER),
@@ -89,27 +104,36 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     (kinds.UseStart(start("glove", gain(1.0)), ()), f"Use glove: {UP} over xavier, 6 seeds."),
     (
         kinds.UseStart(start("glove", gain(1.0, 6), gain(1.0, 4, "raw")), ("wide", "bert")),
-        f"Use glove: {UP} over xavier and +1.0 BLEU [+0.8, +1.2] over raw, 4 seeds, by the t test alone. "
+        f"Use glove: {UP} over xavier and +1.0 BLEU [+0.8, +1.2] over raw, 4 seeds, significant only in the t test. "
         "Within noise, wide and bert are as good.",
     ),
     (
         NONE_BETTER,
-        "No initialization is better than xavier beyond noise. With 6 seeds a difference under 0.62 BLEU cannot be seen.",
+        "No start is better than xavier beyond noise. With 6 seeds a difference under 0.62 BLEU cannot be seen.",
     ),
     (
         replace(NONE_BETTER, worse=(start("raw", gain(-1.0)),), diverged=("bert",)),
-        f"No initialization is better than xavier beyond noise, and raw ({DOWN}) is worse. "
+        f"No start is better than xavier beyond noise, and raw ({DOWN}) is worse. "
         "Better by their finished runs, but with diverged runs that have no score: bert. "
         "With 6 seeds a difference under 0.62 BLEU cannot be seen.",
     ),
     (
+        replace(NONE_BETTER, worse=(start("raw", gain(-1.0)),), limited="wide"),
+        f"No start is better than xavier beyond noise, and raw ({DOWN}) is worse. "
+        "For wide, 6 seeds cannot show a difference under 0.62 BLEU.",
+    ),
+    (
+        replace(NONE_BETTER, detectable=2_149_830_556),
+        "No start is better than xavier beyond noise. With 6 seeds a difference under 2.1e+09 BLEU cannot be seen.",
+    ),
+    (
         replace(NONE_BETTER, baselines=BOTH, nearest=start("wide", gain(1.0)), detectable=None, lacking=("raw",)),
-        "No initialization is better than both xavier and pretrained_xavier beyond noise. "
+        "No start is better than both xavier and pretrained_xavier beyond noise. "
         f"The nearest is wide: {UP} over xavier. Without a run yet: raw.",
     ),
     (
         replace(NONE_BETTER, all_worse=True, detectable=None),
-        "Stay with xavier: every other initialization is worse beyond noise.",
+        "Stay with xavier: every other start is worse beyond noise.",
     ),
     (
         kinds.SettingDifferences((start("xavier · pre-LN", gain(1.0)),), 2),
@@ -131,7 +155,7 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     ),
     (
         kinds.StartTallies(XAVIER, "setting", (kinds.StartTally("glove", 0, 3, 3),), 1),
-        "No initialization is better than xavier beyond noise in any setting. glove is worse in 3 of 3.",
+        "No start is better than xavier beyond noise in any setting. glove is worse in 3 of 3.",
     ),
     (
         kinds.StartTallies(BOTH, "block", (kinds.StartTally("glove", 1, 0, 2),), 2),
@@ -139,12 +163,12 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     ),
     (
         kinds.StartTallies(BOTH, "block", (kinds.StartTally("glove", 0, 0, 2),), 2),
-        "No initialization is better than both xavier and pretrained_xavier beyond noise in any of 2 blocks.",
+        "No start is better than both xavier and pretrained_xavier beyond noise in any of 2 blocks.",
     ),
     (
         kinds.SweepOptima((kinds.SweepOptimum("random", "", 0.4, 38.04, BLEU, 0.1, 0.8),), 1),
-        "Best: random at 0.4 (38.0 BLEU, 0.1 to 0.8 as good within noise), and 1 more line; noise by one σ, pooled over all "
-        "places.",
+        "Best: random at 0.4 (38.0 BLEU, 0.1 to 0.8 as good within noise), and 1 more line; the noise is one σ, estimated "
+        "from all places.",
     ),
     (kinds.SweepDifference("meaning", "better", "random", (0.1, 1.0)), "meaning is better than random at 0.1 and 1."),
     (
@@ -162,8 +186,8 @@ GOLDEN: list[tuple[kinds.ReportVerdict, str]] = [
     ),
     (
         kinds.SizeChanges("random", 0.1, 30.0, (kinds.SizeChange("no positions", mean(-11.7), BLEU),)),
-        "Change for random from 0.1 to 30: −11.7 BLEU [−12.7, −10.7] (no positions); intervals by one σ, pooled over the "
-        "lines of a block.",
+        "Change for random from 0.1 to 30: −11.7 BLEU [−12.7, −10.7] (no positions); the intervals use one σ, estimated "
+        "from all lines of a block.",
     ),
     (
         kinds.JudgedChoices((choice("A", "wide", "better"),), BOTH),

@@ -239,7 +239,7 @@ def test_blocks_are_counted() -> None:
 def test_every_writer_has_a_line_for_each_difference() -> None:
     summary = report()
     found = tables.block_table(summary.parts[0])
-    assert found.header == ("initialization", "BLEU", "95 %", "against", "difference", "p (Holm)", "validation loss")
+    assert found.header == ("start", "BLEU", "95 %", "against", "difference", "p (Holm)", "validation loss")
     assert len(found.rows) == 1 + 1 + 2 + 2 + 2 + 3 + 4 + 4
     assert [str(one) for one in found.rows[0][3:5]] == ["–", "baseline"]
     last = [[str(cell) for cell in cells] for cells in found.rows[-4:]]
@@ -259,7 +259,7 @@ def test_every_writer_has_a_line_for_each_difference() -> None:
 def test_one_baseline_has_the_table_that_it_had() -> None:
     (part,) = report(against=()).parts
     assert tables.block_table(part).header == (
-        "initialization",
+        "start",
         "BLEU",
         "95 %",
         "against xavier",

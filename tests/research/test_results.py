@@ -44,7 +44,7 @@ def test_missing_blocks_have_a_line_each_at_the_end_of_the_page() -> None:
     ]
     assert text.count("Multi30k, mT5") == 1
     assert "(0/" not in text
-    assert "Nothing has been run yet" not in text
+    assert "No run is finished yet" not in text
     assert "runs of" not in text
 
 

@@ -70,15 +70,15 @@ def test_more_seeds_see_less_without_a_jump_where_normal_takes_over() -> None:
 def test_the_note_for_a_difference_that_these_seeds_cannot_see() -> None:
     assert (
         power_note(comparison(4, 0.27, 0.288))
-        == "with 4 seeds a difference under 0.6 BLEU cannot be seen; 11 would do for the 0.27 found"
+        == "with 4 seeds a difference under 0.6 BLEU cannot be seen; to see the observed 0.27, use 11 seeds"
     )
     assert (
         power_note(comparison(4, -0.01, 2.88), "points")
-        == "with 4 seeds a difference under 6 points cannot be seen; more than 1,000 would be needed for the 0.01 found"
+        == "with 4 seeds a difference under 6 points cannot be seen; to see the observed 0.01, use more than 1,000 seeds"
     )
     assert (
         power_note(comparison(4, 0, 28.8), "points")
-        == "with 4 seeds a difference under 60 points cannot be seen; the one found is zero"
+        == "with 4 seeds a difference under 60 points cannot be seen; the observed difference is zero"
     )
 
 

@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """Add finished runs from other machines to the folder of runs. The content of each run is checked against its name.
 
-    Runs that exist already stay unchanged. Only runs are unpacked from an archive. A results file has the scores, and the
-    histories in four digits, but no sentences. That is enough to report on its runs, and they are not trained again.
+    Runs that exist already stay unchanged. Only runs are unpacked from an archive. A results file has the scores and the
+    training histories (rounded to four digits), but no sentences. That is enough to report on its runs, and they are not
+    trained again.
 
     embinit collect plan/runs other.tar.gz --runs runs
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from embinit.cli.console import table
-from embinit.format import number, plural
+from embinit.format import NONE, fixed, number, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,25 +76,27 @@ def _short(name: str) -> str:
 
 
 def results_table(experiment: Experiment, results: dict[str, Result]) -> Table:
-    """Return the mean score of each start over its seeds."""
+    """Return the mean score of each start over its seeds, in the unit of the report."""
     from rich.text import Text
 
     from embinit.experiments.runs.result import with_scored_split
+    from embinit.reports.metrics import metric as metric_of
 
     listing = table("block", "start", "score", "mean", "σ", "seeds", right_from=3)
     for block in (with_scored_split(block, results) for block in experiment.blocks):
+        metric = metric_of(block.score, block.split)
         rows: dict[Axes, list[float]] = {}
         counts: dict[Axes, int] = {}
         for planned in block.runs:
             counts[planned.axes] = counts.get(planned.axes, 0) + 1
             result = results.get(planned.spec.key)
             value = None if result is None else result.scores.get(block.split, {}).get(block.score)
-            rows.setdefault(planned.axes, []).extend([] if value is None else [value])
+            rows.setdefault(planned.axes, []).extend([] if value is None else [metric.factor * value])
         for place, (axes, values) in enumerate(rows.items()):
-            mean = number(statistics.fmean(values)) if values else "–"
-            spread = number(statistics.stdev(values)) if len(values) > 1 else ""
+            mean = fixed(statistics.fmean(values), metric.digits) if values else NONE
+            spread = fixed(statistics.stdev(values), metric.digits) if len(values) > 1 else ""
             name = Text(block.name if place == 0 else "")
-            listing.add_row(name, Text(words(axes)), block.score, mean, spread, f"{len(values)}/{counts[axes]}")
+            listing.add_row(name, Text(words(axes)), metric.label, mean, spread, f"{len(values)}/{counts[axes]}")
     return listing
 
 

@@ -12,6 +12,9 @@ from embinit.cli import inputs as planning
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
+    from embinit.experiments.experiment import Experiment
+    from embinit.experiments.runs.store import Results
+    from embinit.experiments.spec import Spec
     from embinit.reports.model import Summary
 
 #: Writes the results file of a report.
@@ -98,7 +101,9 @@ def command(
                 (summary, keep), inputs = _read_results(file), [file]
             else:
                 summary, keep, inputs = _read_experiment(file, runs, work, data, vectors)
-    targets = _targets(_formats(form, out), out, summary.name)
+    formats = _formats(form, out)
+    _check_pictures(formats, summary, file)
+    targets = _targets(formats, out, summary.name)
     run_folders = [path.parent for path in targets.values() if (path.parent / "run.json").is_file()]
     shared.keep_inputs(targets.values(), *inputs, *run_folders)
     written = _write(summary, keep, targets)
@@ -170,17 +175,19 @@ def _read_experiment(
 
         summary = summarize_measured(experiment, measured, str(file), options)
         return summary, keep_measured, [*inputs, measured_path(runs, experiment.name)]
+    from embinit.experiments.runs.registry import quick_looks
     from embinit.experiments.runs.store import results_of
     from embinit.reports.analysis.samples import data_notes, texts_in
     from embinit.reports.summarize import summarize
 
     results = results_of(experiment, runs)
     _warn(results.damaged)
+    quick = [] if _is_complete(experiment, results) else quick_looks(file, experiment, runs)
     prepared = where.work / "prepared"
     summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
     names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
     notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
-    summary = replace(summary, notes=(*summary.notes, *notes))
+    summary = replace(summary, notes=(*summary.notes, *notes), caveats=(*summary.caveats, *_quick_look_caveats(quick)))
 
     def keep(path: Path) -> None:
         from embinit.reports.results_file import write_compact
@@ -188,6 +195,22 @@ def _read_experiment(
         write_compact(experiment, results, path, _public_name(file))
 
     return summary, keep, inputs
+
+
+def _is_complete(experiment: Experiment, results: Results) -> bool:
+    """Return whether all runs of an experiment are finished."""
+    return all(planned.spec.key in results for block in experiment.blocks for planned in block.runs)
+
+
+def _quick_look_caveats(quick: Sequence[Spec]) -> list[str]:
+    """Return a sentence on the runs of quick looks, which the report leaves out."""
+    from embinit.format import listed, plural
+
+    if not quick:
+        return []
+    epochs = sorted({int(dict(spec.training)["epochs"]) for spec in quick})
+    numbers = f"{listed([f'{number:,}' for number in epochs])} {'epoch' if epochs == [1] else 'epochs'}"
+    return [f"{plural(len(quick), 'run')} of a quick look ({numbers}) {'is' if len(quick) == 1 else 'are'} left out."]
 
 
 def _read_table(file: Path, baseline: str | None, lower: bool) -> tuple[Summary, Writer]:
@@ -249,6 +272,22 @@ def _formats(form: str | None, out: Path | None) -> list[str]:
             f"the name {out.name} does not tell a format; choose one with --format: {', '.join(_ENDINGS)}"
         )
     return ["html"]
+
+
+def _check_pictures(formats: Sequence[str], summary: Summary, file: Path) -> None:
+    """Raise EmbinitError if pictures are wanted of a report that has nothing to draw."""
+    wanted = [form for form in formats if form in _PICTURES]
+    if not wanted:
+        return
+    from embinit.errors import EmbinitError
+    from embinit.reports.writers.figures import names
+
+    if not names(summary):
+        why = "a table of scores has" if file.suffix.lower() in _TABLES else f"the runs of {file} have, up to now,"
+        raise EmbinitError(
+            f"--format {wanted[0]} draws curves and sweeps, and {why} none; choose another format: "
+            f"{', '.join(form for form in _ENDINGS if form not in _PICTURES)}"
+        )
 
 
 def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from embinit.format import duration, plural
+from embinit.models.architecture import TABLED
 from embinit.reports import metrics
 from embinit.reports.analysis.rows import LEVEL
 from embinit.reports.model import Summary
 
 _ABOUT = (
     "A transformer’s embedding layer turns every token into a row of numbers, and training needs rows to start from. "
-    "The rows can be random, or vectors that were trained elsewhere and carry meaning. The model adds a position encoding "
-    "of size one to each row. Much larger rows hide it, and then the model cannot tell the order of the words."
+    "The rows can be random, or vectors that were trained elsewhere and carry meaning."
 )
+_SINUSOIDS = (
+    "adds a position encoding of size one to each row. Much larger rows hide it, and then the model cannot tell the order "
+    "of the words."
+)
+_POSITIONS = {
+    "learned": "The model adds a position vector to each row, and training learns these vectors.",
+    "none": "The model gets no positions.",
+    **dict.fromkeys(("rotary", "alibi", "relative"), "Positions act inside attention and are not added to the rows."),
+    **dict.fromkeys(TABLED, f"The model {_SINUSOIDS}"),
+}
 _TRAINED = (
     "Here the same model is trained from each of the starts below. Runs of one seed share all other weights and the order "
     "of the data, so only the start, and the settings named beside it, make a difference."
@@ -22,7 +32,20 @@ def introduction(summary: Summary) -> str:
     """Return an introduction for readers who do not know the paper."""
     if summary.introduction:
         return summary.introduction
-    return f"{_ABOUT} {_TRAINED}" if any(part.rows for part in summary.parts) else _ABOUT
+    about = f"{_ABOUT} {_about_positions(summary)}"
+    return f"{about} {_TRAINED}" if any(part.rows for part in summary.parts) else about
+
+
+def _about_positions(summary: Summary) -> str:
+    """Return what the positions of the models mean for the rows; measurements assume sinusoids."""
+    axis = "model.positions"
+    kinds = {part.settings[axis] for part in summary.parts if axis in part.settings}
+    kinds |= {value for part in summary.parts for row in part.rows for name, value in row.axes if name == axis}
+    texts = {_POSITIONS[kind] for kind in kinds or {"sinusoidal"} if kind in _POSITIONS}
+    if len(texts) == 1:
+        return texts.pop()
+    first = f"With sinusoidal positions, the model {_SINUSOIDS} " if kinds & set(TABLED) else ""
+    return f"{first}The positions differ between the models, and the tables name them."
 
 
 def explanation(summary: Summary) -> list[str]:
@@ -47,7 +70,7 @@ def explanation(summary: Summary) -> list[str]:
         "reach 0.05 with the number of seeds.",
         "The permutation test is exact; its floor is the smallest p that the number of seeds allows. Improvement is the "
         "share of pairs of runs, one of each start, in which the start beats the baseline.",
-        "Bold is the highest mean of its setting. Curves show the mean over seeds and a band of one σ to each side.",
+        "Bold is the best mean of its setting. Curves show the mean over seeds and a band of one σ to each side.",
     ]
     if any(len(row.differences) > 1 for part in summary.parts for row in part.rows):
         texts.append(
@@ -57,8 +80,8 @@ def explanation(summary: Summary) -> list[str]:
         )
     if any(part.sweep is not None for part in summary.parts):
         texts.append(
-            "Sweeps have many places with few seeds each. Their bars, the cost of size, and the places that are as good "
-            "within noise rest on one σ, pooled over all places of a block."
+            "Sweeps have many places with few seeds each. The bars, the cost of size, and the places that are as good "
+            "within noise therefore use one σ, estimated from all places of a block."
         )
     if any(not choice.named for choice in summary.choices):
         texts.append(
@@ -73,7 +96,7 @@ def explanation(summary: Summary) -> list[str]:
         )
     if any(row.paper for part in summary.parts for row in part.rows):
         texts.append("“Within noise” means that our 95 % interval reaches the paper’s mean ± its printed σ.")
-    if any(part.shapes for part in summary.parts):
+    if any(shape.ratio is not None for part in summary.parts for shape in part.shapes):
         texts.append(
             "The ratio is σ of the rows as the model adds them, over the root mean square of the positions (0.707). Well "
             "above 1 the rows hide the positions; well below 1 the positions hide the rows."

@@ -70,7 +70,7 @@ def _(verdict: kinds.NotRun) -> list[str]:
 def _(verdict: kinds.NothingYet) -> list[str]:
     if verdict.lacking == "blocks":
         return ["There is nothing in this experiment."]
-    return [f"Nothing has been {'run' if verdict.lacking == 'runs' else 'measured'} yet."]
+    return ["No run is finished yet." if verdict.lacking == "runs" else "Nothing has been measured yet."]
 
 
 @sentences.register
@@ -79,6 +79,12 @@ def _(verdict: kinds.NothingLearned) -> list[str]:
     best = f"{fixed(verdict.best, metric.digits)} {metric.unit}"
     if verdict.by == "bleu":
         return [f"Nothing was learned: the highest mean is {best}. Train longer, or check the data."]
+    if verdict.by == "uniform":
+        mean = f"{'highest' if metric.higher else 'lowest'} mean is {best}"
+        return [
+            f"Nothing was learned: the {mean}, and no run has a perplexity below that of a uniform guess "
+            f"({verdict.chance:,.0f}). Train longer, change the rate, or check the data."
+        ]
     why = {
         "matthews": "the predictions of the best start have no correlation with the labels beyond noise",
         "majority": f"the largest class alone gives {fixed(verdict.chance, metric.digits)}",
@@ -86,6 +92,16 @@ def _(verdict: kinds.NothingLearned) -> list[str]:
     return [
         f"Nothing was learned: the highest mean is {best}, and {why}. Train longer, change the rate, or check the data."
     ]
+
+
+@sentences.register
+def _(verdict: kinds.RunsNotLearned) -> list[str]:
+    runs = [f"{start.runs} of {plural(start.total, 'run')} of {start.start}" for start in verdict.starts[:NAMED]]
+    more = len(verdict.starts) - NAMED
+    runs += [f"runs of {plural(more, 'more start')}"] if more > 0 else []
+    sizes = {start.vocabulary for start in verdict.starts}
+    guess = f" ({sizes.pop():,})" if len(sizes) == 1 else ""
+    return [f"{listed(runs)} did not learn: their perplexity is above that of a uniform guess{guess}."]
 
 
 @sentences.register
@@ -122,7 +138,7 @@ def _(verdict: kinds.BlocksNotComparable) -> list[str]:
 @sentences.register
 def _(verdict: kinds.UseStart) -> list[str]:
     best = verdict.best
-    alone = ", by the t test alone" if verdict.by_t_test_alone else ""
+    alone = ", significant only in the t test" if verdict.by_t_test_alone else ""
     gain = over_baselines(best.differences, best.metric)
     first = f"Use {best.start}: {gain}, {plural(verdict.seeds, 'seed')}{alone}."
     if not verdict.equal:
@@ -134,8 +150,8 @@ def _(verdict: kinds.UseStart) -> list[str]:
 def _(verdict: kinds.NoneBetter) -> list[str]:
     name = baselines_text(verdict.baselines)
     if verdict.all_worse:
-        return [f"Stay with {name}: every other initialization is worse beyond noise.", *_diverged(verdict)]
-    first = f"No initialization is better than {name} beyond noise"
+        return [f"Stay with {name}: every other start is worse beyond noise.", *_diverged(verdict)]
+    first = f"No start is better than {name} beyond noise"
     if verdict.worse:
         worse = [
             f"{start.start} ({difference_text(start.differences[0], start.metric)})" for start in verdict.worse[:NAMED]
@@ -148,7 +164,12 @@ def _(verdict: kinds.NoneBetter) -> list[str]:
         texts.append(f"The nearest is {verdict.nearest.start}: {gain}.")
     if verdict.detectable is not None:
         limit = f"{_two_digits(verdict.detectable)} {verdict.metric.unit}"
-        texts.append(f"With {plural(verdict.seeds, 'seed')} a difference under {limit} cannot be seen.")
+        seeds = plural(verdict.seeds, "seed")
+        texts.append(
+            f"For {verdict.limited}, {seeds} cannot show a difference under {limit}."
+            if verdict.limited
+            else f"With {seeds} a difference under {limit} cannot be seen."
+        )
     if verdict.lacking:
         texts.append(f"Without a run yet: {listed(verdict.lacking)}.")
     return texts
@@ -161,8 +182,8 @@ def _diverged(verdict: kinds.NoneBetter) -> list[str]:
 
 
 def _two_digits(value: float) -> str:
-    """Return a number in two digits: 0.62, 1.0, 12."""
-    return f"{value:#.2g}".removesuffix(".")
+    """Return a number in two digits or whole: 0.62, 1.0, 12, 123, 2.1e+09."""
+    return f"{value:.0f}" if 10 <= value < 1e6 else f"{value:#.2g}".removesuffix(".")
 
 
 @sentences.register
@@ -183,7 +204,7 @@ def _(verdict: kinds.StartTallies) -> list[str]:
     where = f"any {verdict.unit}"
     if several:
         where = "the block that was run" if verdict.blocks == 1 else f"any of {verdict.blocks} blocks"
-    texts = [f"No initialization is better than {name} beyond noise in {where}."]
+    texts = [f"No start is better than {name} beyond noise in {where}."]
     worse = (
         []
         if several
@@ -212,7 +233,11 @@ def _tally(tally: kinds.StartTally, baseline: str, unit: str) -> str:
 def _(verdict: kinds.SweepOptima) -> list[str]:
     texts = [_optimum(best) for best in verdict.optima]
     texts += [f"and {plural(verdict.more, 'more line')}"] if verdict.more else []
-    noise = "; noise by one σ, pooled over all places" if any(best.low < best.high for best in verdict.optima) else ""
+    noise = (
+        "; the noise is one σ, estimated from all places"
+        if any(best.low < best.high for best in verdict.optima)
+        else ""
+    )
     return [f"Best: {', '.join(texts)}{noise}."]
 
 
@@ -248,7 +273,7 @@ def _(verdict: kinds.SizeChanges) -> list[str]:
     ]
     span = f"{compact(verdict.low)} to {compact(verdict.high)}"
     pooled = any(change.change.method == "pooled" for change in verdict.changes)
-    note = "; intervals by one σ, pooled over the lines of a block" if pooled else ""
+    note = "; the intervals use one σ, estimated from all lines of a block" if pooled else ""
     return [f"Change for {verdict.recipe} from {span}: {listed(changes)}{note}."]
 
 

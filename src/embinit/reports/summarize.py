@@ -12,11 +12,11 @@ from embinit.format import listed
 from embinit.recipes.names import named_recipes
 from embinit.reports.analysis import provenance
 from embinit.reports.analysis.answers import block_notes, block_verdicts, caveats, report_verdicts
-from embinit.reports.analysis.chance import majority_share
+from embinit.reports.analysis.chance import majority_share, runs_not_learned
 from embinit.reports.analysis.curves import NUMBER, curves, sweep
 from embinit.reports.analysis.matrices import shapes
 from embinit.reports.analysis.provenance import commands
-from embinit.reports.analysis.published import recipe_of
+from embinit.reports.analysis.published import is_recipe, recipe_of
 from embinit.reports.analysis.rows import Results, finished, grouped, rows, with_verdicts
 from embinit.reports.analysis.samples import Texts, examples, no_texts
 from embinit.reports.analysis.selection import choices, with_named
@@ -122,7 +122,10 @@ def _part(
     # unless the block has no other start, because random rows need no source and many blocks share them.
     own = [row for row in table if not row.baseline] or table
     missing = "" if any(row.scores or row.unscored for row in own) else block.missing
-    done = [result for runs in grouped(block).values() for result in finished(runs, results)]
+    runs_of = grouped(block)
+    done_by_row = {row.label: finished(runs_of[row.axes], results) for row in table}
+    done = [result for runs in done_by_row.values() for result in runs]
+    unlearned = runs_not_learned(done_by_row, block.split)
     majority = _majority(block, metric, done, texts)
     return Part(
         name=block.name,
@@ -131,8 +134,8 @@ def _part(
         missing=missing,
         paper=block.paper,
         rows=tuple(table),
-        answer=answer(block_verdicts(table, metric, experiment.baselines, swept, missing, majority)),
-        notes=block_notes(table, swept, block.split),
+        answer=answer(block_verdicts(table, metric, experiment.baselines, swept, missing, majority, unlearned)),
+        notes=block_notes(table, swept, block.split, unlearned),
         curves=curves(block, table, results),
         sweep=swept,
         shapes=shapes(block, table, results),
@@ -160,20 +163,26 @@ def _task(block: Block) -> str:
 
 
 def _recipes(experiment: Experiment) -> dict[str, str]:
-    """Return each recipe with its description, or with its steps if the file defines it."""
+    """Return each recipe with its description, or with its steps if the file defines it or writes them out."""
     steps: dict[str, dict[str, None]] = {}
+    swept: set[str] = set()
     for block in experiment.blocks:
         for planned in block.runs:
             own = recipe_of(planned.axes)
             for _, side in planned.spec.sides:
                 name = own if own and own not in named_recipes() and own != side.recipe else side.recipe
                 steps.setdefault(name, {})[side.steps or side.recipe] = None
+                if is_recipe(block.sweep):  # the places of a sweep are on its axis
+                    swept.add(name)
     about = {}
     for name, ways in steps.items():
         if name in named_recipes():
             about[name] = named_recipes()[name]["about"]
         elif name not in ways:  # defined in the file; the numbers of a sweep are on its axis
             about[name] = ", ".join(dict.fromkeys(NUMBER.sub(r"\1=…", way) if len(ways) > 1 else way for way in ways))
+        elif name not in swept:
+            rows = "the source's rows" if name.startswith("pretrained") else "random rows"
+            about[name] = f"{rows} after these steps" if "|" in name else rows
     return about
 
 

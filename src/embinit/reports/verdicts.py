@@ -38,8 +38,32 @@ class NothingLearned:
     best: float
     #: the score of guessing, in the metric's unit
     chance: float
-    #: "bleu": a fixed line; "matthews": no correlation with the labels; "majority": the share of the largest class
-    by: Literal["bleu", "matthews", "majority"]
+    #: "bleu": a fixed line; "matthews": no correlation with the labels; "majority": the share of the largest class;
+    #: "uniform": the perplexity of a guess that gives every token the same probability
+    by: Literal["bleu", "matthews", "majority", "uniform"]
+
+
+@dataclass(frozen=True)
+class StartNotLearned:
+    """The number of a start's runs that did not learn, and of all its runs."""
+
+    start: str
+    runs: int
+    total: int
+    #: the perplexity of a uniform guess: the number of tokens in the vocabulary
+    vocabulary: int
+
+
+@dataclass(frozen=True)
+class RunsNotLearned:
+    """Runs of language models whose loss is above that of a uniform guess."""
+
+    starts: tuple[StartNotLearned, ...]
+
+    @property
+    def all(self) -> bool:
+        """Return whether all runs of these starts did not learn."""
+        return all(start.runs == start.total for start in self.starts)
 
 
 @dataclass(frozen=True)
@@ -117,11 +141,13 @@ class NoneBetter:
     diverged: tuple[str, ...]
     #: with several baselines: the start whose smallest gain is the largest
     nearest: StartDifferences | None
-    #: with one baseline: the difference that its seeds can show, and their number
+    #: with one baseline: the difference that the seeds of the best start that is not worse can show, and their number
     detectable: float | None
     seeds: int
     #: baselines without a run
     lacking: tuple[str, ...]
+    #: the start that `detectable` is about; empty if it holds for all starts
+    limited: str = ""
 
 
 @dataclass(frozen=True)
@@ -270,6 +296,7 @@ BlockVerdict: TypeAlias = (
     NotRun
     | NothingYet
     | NothingLearned
+    | RunsNotLearned
     | HighestMean
     | OnlyBaselines
     | NoComparison

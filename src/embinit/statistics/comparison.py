@@ -1,4 +1,4 @@
-"""Two initializations over the same seeds: their difference and its tests."""
+"""Two starts over the same seeds: their difference and its tests."""
 
 from __future__ import annotations
 

@@ -59,10 +59,12 @@ def power_note(comparison: Comparison, unit: str = "BLEU", alpha: float = 0.05, 
         )
         return f"with {n} seeds a difference of {smallest} or more is seen {100 * power:.0f} % of the time{alone}"
     if not size:
-        return f"with {n} seeds a difference under {smallest} cannot be seen; the one found is zero"
+        return f"with {n} seeds a difference under {smallest} cannot be seen; the observed difference is zero"
     needed = seeds_needed(comparison.std, size, alpha, power)
-    more = f"{needed} would do" if needed <= _NAMED else f"more than {_NAMED:,} would be needed"
-    return f"with {n} seeds a difference under {smallest} cannot be seen; {more} for the {_short(size)} found"
+    more = f"{needed} seeds" if needed <= _NAMED else f"more than {_NAMED:,} seeds"
+    return (
+        f"with {n} seeds a difference under {smallest} cannot be seen; to see the observed {_short(size)}, use {more}"
+    )
 
 
 def floor_note(comparison: Comparison, alpha: float = 0.05) -> str:
@@ -83,7 +85,7 @@ def _normal_quantiles(alpha: float, power: float) -> float:
 
 
 def _short(value: float) -> str:
-    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    return f"{value:.0f}" if 10 <= value < 1e6 else f"{value:.2g}"
 
 
 def _check(std: float, alpha: float, power: float) -> None:

@@ -9,12 +9,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
 from embinit.errors import EmbinitError
 from embinit.experiments.experiment import Experiment
-from embinit.experiments.runs.store import content_key, known_keys, stored
+from embinit.experiments.runs.store import blank_keys, content_key, known_keys, stored
+from embinit.experiments.spec import Spec
+from embinit.experiments.spec_reader import read_spec
 from embinit.files import replacing
 from embinit.records import read_json
 
@@ -92,6 +95,18 @@ def unplanned(plans: Mapping[Path, Experiment], runs: Path) -> tuple[list[Path],
     folders = [path for path, spec in stored(runs, left_out=named) if named.isdisjoint(known_keys(spec))]
     gone = once - elsewhere
     return [path for path in folders if path.name in gone], [path for path in folders if path.name not in gone]
+
+
+def quick_looks(file: Path, experiment: Experiment, runs: Path) -> list[Spec]:
+    """Return the specs of an experiment's quick looks: finished runs that differ from planned ones in their epochs alone."""
+    specs = [planned.spec for block in experiment.blocks for planned in block.runs]
+    planned_keys = {key for spec in specs for key in blank_keys(_without_epochs(spec))}
+    old = [read_spec(folder / "spec.json") for folder in stale({file: experiment}, runs)]
+    return [spec for spec in old if not planned_keys.isdisjoint(blank_keys(_without_epochs(spec)))]
+
+
+def _without_epochs(spec: Spec) -> Spec:
+    return replace(spec, training=tuple(pair for pair in spec.training if pair[0] != "epochs"))
 
 
 def _path(runs: Path, file: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 from embinit.experiments.experiment import Baseline
@@ -30,6 +30,7 @@ from embinit.reports.verdicts import (
     NotRun,
     OnlyBaselines,
     ReportVerdict,
+    RunsNotLearned,
     SettingDifferences,
     StartDifferences,
     StartTallies,
@@ -46,6 +47,7 @@ def block_verdicts(
     sweep: Sweep | None,
     missing: str = "",
     majority: float | None = None,
+    unlearned_runs: RunsNotLearned | None = None,
 ) -> tuple[BlockVerdict, ...]:
     """Return the verdicts on a block.
 
@@ -63,21 +65,26 @@ def block_verdicts(
         Why the block cannot be run here; empty if it can.
     majority
         The share of the largest class, if it is known, in the metric's unit.
+    unlearned_runs
+        The runs of language models that are no better than a uniform guess, if there are any.
     """
     if missing:
         return (NotRun(missing),)
     if not any(row.statistic for row in rows):
         return (NothingYet("runs"),)
-    unlearned = nothing_learned(rows, metric, majority)
+    unlearned = nothing_learned(rows, metric, majority, unlearned_runs)
+    some = () if unlearned_runs is None else (unlearned_runs,)
     if sweep is not None and sweep.lines:
-        return sweep_verdicts(rows, metric, sweep) if unlearned is None else (unlearned,)
-    verdict = _compared(rows, metric, baselines)
+        return (*some, *sweep_verdicts(rows, metric, sweep)) if unlearned is None else (unlearned,)
+    verdict = _compared(rows, metric, baselines, _starts_of(unlearned_runs))
     if unlearned is None:
-        return (verdict,)
+        return (*some, verdict)
     return (unlearned, verdict) if isinstance(verdict, UseStart) else (unlearned,)
 
 
-def _compared(rows: Sequence[TableRow], metric: Metric, baselines: Sequence[Baseline]) -> BlockVerdict:
+def _compared(
+    rows: Sequence[TableRow], metric: Metric, baselines: Sequence[Baseline], unlearned: Set[str]
+) -> BlockVerdict:
     known = _of_block(rows, baselines)
     if _in_own_setting(baselines) and len({row.setting for row in rows}) > 1:
         return _tallies([rows], baselines, "setting") or _highest(rows, metric, known)
@@ -89,9 +96,13 @@ def _compared(rows: Sequence[TableRow], metric: Metric, baselines: Sequence[Base
     better = [row for row in starts if row.verdict == "better"]
     sound = sorted([row for row in better if not row.unscored], key=lambda row: _height(row, metric), reverse=True)
     if not sound:
-        return _none_better(starts, better, metric, known)
+        return _none_better(starts, better, metric, known, unlearned)
     equal = [row.label for row in sound[1:] if not is_beaten(sound[0], row, metric)][:NAMED]
     return UseStart(_differences(sound[0], metric), tuple(equal))
+
+
+def _starts_of(unlearned_runs: RunsNotLearned | None) -> set[str]:
+    return set() if unlearned_runs is None else {start.start for start in unlearned_runs.starts}
 
 
 def _in_own_setting(baselines: Sequence[Baseline]) -> bool:
@@ -127,12 +138,21 @@ def _not_compared(rows: Sequence[TableRow], metric: Metric, baselines: tuple[Bas
 
 
 def _none_better(
-    starts: Sequence[TableRow], diverged: Sequence[TableRow], metric: Metric, baselines: tuple[Baseline, ...]
+    starts: Sequence[TableRow],
+    diverged: Sequence[TableRow],
+    metric: Metric,
+    baselines: tuple[Baseline, ...],
+    unlearned: Set[str],
 ) -> NoneBetter:
     worse = [row for row in starts if row.verdict == "worse"]
     nearest = max(starts, key=lambda row: min(_gain(difference, metric) for difference in row.differences))
     several = len(baselines) > 1
-    limit = nearest.differences[0]
+    # The spread of runs that did not learn says nothing about the others.
+    learned = [row for row in starts if unlearned.isdisjoint((row.label, row.differences[0].baseline))]
+    judged = [] if several else [row for row in learned if row.differences[0].detectable is not None]
+    undecided = [row for row in judged if not row.verdict]
+    limited = max(undecided, key=lambda row: _gain(row.differences[0], metric), default=None)
+    seeds = {row.differences[0].n for row in undecided}
     return NoneBetter(
         baselines=baselines,
         metric=metric,
@@ -140,22 +160,23 @@ def _none_better(
         all_worse=len(worse) == len(starts),
         diverged=tuple(row.label for row in diverged),
         nearest=_differences(nearest, metric) if several else None,
-        detectable=None if several or len(worse) == len(starts) else _detectable(limit, starts),
-        seeds=limit.n,
+        detectable=None if limited is None else _detectable(limited.differences[0], judged),
+        seeds=(limited or nearest).differences[0].n,
         lacking=tuple(dict.fromkeys(title for row in starts for title in row.lacking)) if several else (),
+        limited="" if limited is None or (len(undecided) == len(starts) and len(seeds) == 1) else limited.label,
     )
 
 
 def _detectable(difference: Difference, starts: Sequence[TableRow]) -> float | None:
     """Return the smallest difference that a start's seeds can show.
 
-    With few seeds, the differences of one start may agree by chance. The σ that is pooled over all starts is then larger,
-    and decides.
+    With few seeds, the differences of one start may agree by chance. The σ that is pooled over all starts with as many
+    seeds is then larger, and decides.
     """
-    limits = [row.differences[0].detectable for row in starts if row.differences]
+    limits = [row.differences[0].detectable for row in starts if row.differences[0].n == difference.n]
     known = [limit for limit in limits if limit is not None]
-    if difference.detectable is None or not known:
-        return difference.detectable
+    if difference.detectable is None:
+        return None
     return max(difference.detectable, math.sqrt(sum(limit**2 for limit in known) / len(known)))
 
 
@@ -225,8 +246,8 @@ def report_verdicts(
     size = size_changes(swept, baselines[0].recipe)
     if len(with_scores) == 1:
         return (*with_scores[0].answer.verdicts, *size)
-    unlearned = _in_blocks(with_scores, lambda verdict: isinstance(verdict, NothingLearned))
-    if len(unlearned) == len(with_scores):
+    unlearned = _in_blocks(with_scores, lambda verdict: isinstance(verdict, NothingLearned | RunsNotLearned))
+    if sum(isinstance(block.verdict, NothingLearned) for block in unlearned) == len(with_scores):
         return tuple(unlearned)
     chosen = choice_verdicts(choices, baselines)
     verdicts: list[ReportVerdict] = [*chosen, *([best_places(swept)] if swept else []), *size]
@@ -269,10 +290,12 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
         difference for row in rows for difference in row.differences if difference.floor and difference.floor > LEVEL
     ]
     if few:
-        least = min(few, key=lambda difference: difference.n)
+        floors = {difference.n: f"{difference.floor:.3g}" for difference in sorted(few, key=lambda few: few.n)}
+        seeds = f"{listed([str(count) for count in floors])} {'seed' if list(floors) == [1] else 'seeds'}"
+        rows_with = "such rows" if len(floors) == 1 else "rows with these numbers of seeds"
         texts.append(
-            f"With {plural(least.n, 'seed')} the exact permutation test's p cannot fall below {least.floor:.3g}: "
-            "such rows get no mark of significance, and their intervals rest on the t distribution."
+            f"With {seeds} the exact permutation test's p cannot fall below {listed(list(floors.values()))}: {rows_with} "
+            "get no mark of significance, and their intervals rest on the t distribution."
         )
     return (*texts, *missing_blocks(parts))
 
@@ -285,8 +308,13 @@ def missing_blocks(parts: Sequence[Part]) -> list[str]:
     return [f"{part.name} not run: {part.missing}." for part in missing]
 
 
-def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tuple[str, ...]:
-    """Return notes on a block: diverged runs, rows that cannot be drawn, the power of its seeds, losses, and lengths."""
+def block_notes(
+    rows: Sequence[TableRow], sweep: Sweep | None, split: str, unlearned_runs: RunsNotLearned | None = None
+) -> tuple[str, ...]:
+    """Return notes on a block: diverged runs, rows that cannot be drawn, the power of its seeds, losses, and lengths.
+
+    The power of runs that did not learn says nothing.
+    """
     notes = [
         f"{row.label}: {plural(row.diverged, 'run')} of {row.planned} diverged"
         + (f", {row.unscored} without a score." if row.unscored else ".")
@@ -303,9 +331,12 @@ def block_notes(rows: Sequence[TableRow], sweep: Sweep | None, split: str) -> tu
         )
     if any(len(row.differences) > 1 for row in rows):  # the table shows these differences
         return tuple(notes)
-    compared = [row for row in rows if sweep is None and row.difference is not None and row.difference.n > 1]
+    unlearned = _starts_of(unlearned_runs)
     notes += [
-        f"{row.label}: {row.difference.power}." for row in compared if row.difference and not row.difference.verdict
+        f"{row.label}: {gap.power}."
+        for row in rows
+        if sweep is None and (gap := row.difference) is not None and gap.n > 1 and not gap.verdict
+        if unlearned.isdisjoint((row.label, gap.baseline))
     ]
     by_loss = "" if sweep is not None else loss_note(rows)
     return (*notes, *(note for note in (by_loss, length_note(rows, split)) if note))

@@ -4,29 +4,62 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
 from embinit.reports.scores import Metric, ScoreName, TableRow
-from embinit.reports.verdicts import NothingLearned
+from embinit.reports.verdicts import NothingLearned, RunsNotLearned, StartNotLearned
 from embinit.statistics import MeanInterval
 from embinit.statistics.student import t_quantile
+from embinit.types import TEXT_TASKS
 
 #: A translator below this BLEU has learned nothing, because common words in any order reach as much.
 _LEAST_BLEU = 1.0
 _BLEU = ("bleu", "sacrebleu")
 
 
-def nothing_learned(rows: Sequence[TableRow], metric: Metric, majority: float | None = None) -> NothingLearned | None:
+def runs_not_learned(results: Mapping[str, Sequence[Result]], split: str) -> RunsNotLearned | None:
+    """Return the runs of language models whose loss is above that of a uniform guess; None if there are none.
+
+    Parameters
+    ----------
+    results
+        The finished runs of each start.
+    split
+        The split whose loss is read.
+    """
+    starts = []
+    for start, runs in results.items():
+        # A results file has the matrices of the lowest seed alone.
+        vocabulary = max((matrix["rows"] for result in runs for matrix in result.matrices.values()), default=0)
+        losses = [loss for result in runs if (loss := result.scores.get(split, {}).get("loss")) is not None]
+        high = sum(loss > math.log(vocabulary) for loss in losses) if vocabulary else 0
+        if high and all(result.spec.task.kind in TEXT_TASKS for result in runs):
+            starts.append(StartNotLearned(start, high, len(losses), vocabulary))
+    return RunsNotLearned(tuple(starts)) if starts else None
+
+
+def nothing_learned(
+    rows: Sequence[TableRow],
+    metric: Metric,
+    majority: float | None = None,
+    unlearned_runs: RunsNotLearned | None = None,
+) -> NothingLearned | None:
     """Return the verdict that no start is better than guessing beyond noise; None if one is, or if chance is not known.
 
     A translator learned nothing below 1 BLEU. A classifier learned nothing if its Matthews correlation is zero within
     noise; without that score, if its accuracy is at the share of the largest class (`majority`, in the metric's unit).
+    Language models learned nothing if all of their runs are among `unlearned_runs`.
     """
     means = [row.statistic for row in rows if row.statistic is not None]
-    if not means or not metric.higher:
+    if not means:
         return None
-    best = max(mean.mean for mean in means)
+    best = (max if metric.higher else min)(mean.mean for mean in means)
+    if unlearned_runs is not None and unlearned_runs.all and len(unlearned_runs.starts) == len(means):
+        return NothingLearned(metric, best, max(start.vocabulary for start in unlearned_runs.starts), "uniform")
+    if not metric.higher:
+        return None
     if metric.name in _BLEU:
         return NothingLearned(metric, best, _LEAST_BLEU, "bleu") if best < _LEAST_BLEU else None
     if metrics.kind(metric.name) != "classification":

@@ -102,7 +102,8 @@ def length_tables(part: Part) -> list[Table]:
         bases = dict.fromkeys(line.base for line in scores.lines if line.base)
         counts = ", ".join(f"{bucket.sentences:,}" for bucket in scores.buckets)
         paired = (
-            f"; rows against {' or '.join(bases)}, paired by seed, with 95 % intervals by one σ, pooled over all of these"
+            f"; the other rows are differences from {' or '.join(bases)} with the same seeds; their 95 % intervals use "
+            "one σ, estimated from all of these differences"
             if bases
             else ""
         )

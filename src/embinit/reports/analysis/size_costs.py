@@ -129,6 +129,6 @@ def size_table(part: Part) -> Table | None:
         )
         for cost in costs
     )
-    caption = f"The cost of size, {span}: paired by seed; 95 % intervals by one σ, pooled over these lines"
+    caption = f"The cost of size, {span}: paired by seed; 95 % intervals from one σ, estimated from all lines"
     alone = len({cost.series for cost in costs}) == len(costs)
     return Table(caption, ("", span, f"against {costs[0].line if alone else _apart(part, costs[0])}"), rows)

@@ -28,7 +28,7 @@ _PANELS, _LINES, _SHARED = 8, 16, 4
 #: The name of a picture's file.
 _NAMED = re.compile(r"[A-Za-z0-9._-]+-\d+-(curves|sweep|lengths)\.svg")
 #: The meaning of the bars of sweeps and of lengths.
-_BARS = "bars: 95 % intervals by one σ, pooled over all points"
+_BARS = "bars: 95 % intervals from one σ, estimated from all points"
 _INK = "#8b8f96"
 #: A panel: its title, and the function that draws it.
 Panel = tuple[str, Callable[[Any], None]]
@@ -101,7 +101,10 @@ def curves_figure(part: Part, path: Path, colors: Mapping[str, int], history: st
 
             for curve in listed[:_LINES]:
                 color, dash = _look(curve.series, colors)
-                axes.plot(curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, label=curve.series)
+                marker = "o" if len(curve.epochs) == 1 else ""  # a line of one point would be invisible
+                axes.plot(
+                    curve.epochs, curve.mean, color=color, linestyle=dash, linewidth=1.8, marker=marker, label=curve.series
+                )  # fmt: skip
                 band = [(x, low, high) for x, low, high in zip(curve.epochs, curve.low, curve.high, strict=True)
                         if low is not None and high is not None]  # fmt: skip
                 if band:

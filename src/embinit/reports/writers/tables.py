@@ -75,7 +75,7 @@ def block_table(part: Part) -> Table:
     metric = part.metric
     compared = against_header(part)
     printed = any(row.paper for row in part.rows)
-    header = ["initialization", metric.label, "95 %"]
+    header = ["start", metric.label, "95 %"]
     if compared:
         header += [*compared, "p (Holm)"]
     if printed:
@@ -146,7 +146,7 @@ def others(part: Part, score: str = "") -> Table | None:
     others = {name: metric for name, metric in other_metrics(part).items() if score in ("", metric.name)}
     if not others:
         return None
-    header = ("initialization", *(f"{metric.label} ({metric.split})" for metric in others.values()))
+    header = ("start", *(f"{metric.label} ({metric.split})" for metric in others.values()))
     lines = tuple(
         (TableCell(row.label), *(_other(row, name, metric) for name, metric in others.items())) for row in part.rows
     )
@@ -170,7 +170,7 @@ def tests(part: Part) -> Table | None:
     compared = [(row, difference) for row in part.rows for difference in row.differences]
     if not compared:
         return None
-    header = ("initialization", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
+    header = ("start", "against", "pairs", "t test p", "p (Holm)", "permutation p", "its floor", "improvement")
     lines = tuple(
         tuple(
             TableCell(text)
@@ -208,7 +208,7 @@ def epoch_choices(part: Part) -> Table | None:
         for row in rows
     )
     criteria = [choice.criterion for choice in rows[0].epoch_choices]
-    header = ("initialization", *(f"{text}, {name}" for name in criteria for text in ("epoch", metric.label)))
+    header = ("start", *(f"{text}, {name}" for name in criteria for text in ("epoch", metric.label)))
     return Table("Validation scores by both criteria for the epoch; the first one is kept", header, lines)
 
 

@@ -48,7 +48,7 @@ def scores(part: Part, summary: Summary) -> Html:
     names = tables.against_header(part)
     printed = any(row.paper for row in part.rows)
     forest = Forest(differences, metric) if differences else None
-    head = [element("th", "initialization", scope="col"), element("th", metric.label, scope="col", colspan=2)]
+    head = [element("th", "start", scope="col"), element("th", metric.label, scope="col", colspan=2)]
     head.append(element("th", "95 % interval", scope="col"))
     if forest is not None:
         head += [element("th", name, scope="col") for name in names[:-1]]
@@ -189,7 +189,7 @@ def _charts(part: Part, place: int) -> list[Html]:
                 "sweep",
                 place,
                 f"{part.metric.label} against {part.sweep.name}",
-                "Points are means. Bars are 95 % intervals by one σ, pooled over all points.",
+                "Points are means. Bars are 95 % intervals from one σ, estimated from all points.",
             )
         )
     if any(part.curves.values()) and part.sweep is None:
@@ -273,8 +273,8 @@ def _kinds(part: Part) -> Html | None:
 def _examples(part: Part) -> list[Html]:
     setting = part.rows[0].setting
     about = (
-        "Evenly spaced among the sentences on which the models differ, and not picked by hand; each model’s lowest seed"
-        f"{f' ({setting})' if setting else ''}."
+        "These sentences are evenly spaced among those on which the models differ, and not picked by hand. Each output is "
+        f"from the start’s run with the lowest seed{f' ({setting})' if setting else ''}."
     )
     return [
         element("p", about, class_="soft"),

@@ -27,11 +27,13 @@
   // Mean and σ with the same digits: two of σ's own.
   function spread(mean, deviation) {
     if (!(deviation > 0)) return short(mean);
+    if (Math.abs(mean) >= 1e6) return short(mean) + " ± " + short(deviation);
     const digits = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(deviation))));
     return minus(mean.toFixed(digits)) + " ± " + deviation.toFixed(digits);
   }
 
   function ticks(low, high, count) {
+    if (low === high) return [low];
     const raw = (high - low) / Math.max(1, count);
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((k) => k >= raw * 0.999);
@@ -147,7 +149,8 @@
           pen = "L";
         }
         layer.append(make("svg:path", { class: "curve " + line.kind, d: path || "M0,0", "stroke-dasharray": line.dash || null, "data-name": line.name }));
-        if (!options.band) for (const p of line.points) if (p.mean !== null) layer.append(make("svg:circle", { class: "point " + line.kind, cx: x(p.x), cy: y(p.mean), r: 4 }));
+        // A line of one point would be invisible.
+        if (!options.band || line.points.length === 1) for (const p of line.points) if (p.mean !== null) layer.append(make("svg:circle", { class: "point " + line.kind, cx: x(p.x), cy: y(p.mean), r: 4 }));
       }
       if (width > 620) {
         const ends = lines.map((line) => line.points.filter((p) => p.mean !== null).pop()).map((p) => (p ? y(p.mean) + 4 : box.bottom));
@@ -260,7 +263,7 @@
     })));
     if (several) {
       tools.append(
-        toggles(recipes.map((name, i) => ({ name, kind: color(name, i), dash: "" })), hidden, redraw, "Show or hide initializations"),
+        toggles(recipes.map((name, i) => ({ name, kind: color(name, i), dash: "" })), hidden, redraw, "Show or hide starts"),
         toggles(part.settings.map((name, i) => ({ name, kind: "c0", dash: DASHES[i % DASHES.length] || "none" })), hidden, redraw, "Show or hide settings"));
     } else if (labels.length > 1) tools.append(toggles([...look.values()], hidden, redraw));
   }

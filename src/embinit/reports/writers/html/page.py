@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from embinit.format import ended
-from embinit.html import Html, data, element, joined
+from embinit.html import Html, data, element, joined, prose
 from embinit.reports.legend import explanation, introduction, reproduction
 from embinit.reports.model import Part, Summary
 from embinit.reports.verdicts import Answer
@@ -64,7 +64,7 @@ def _header(summary: Summary) -> Html:
             "section",
             element("h2", "The answer", class_="eyebrow"),
             *_answer(summary.answer),
-            element("ul", *(element("li", caveat) for caveat in summary.caveats)) if summary.caveats else None,
+            element("ul", *(element("li", prose(caveat)) for caveat in summary.caveats)) if summary.caveats else None,
             class_="card",
             aria_label="The answer",
         ),
@@ -81,14 +81,14 @@ def _answer(answer: Answer) -> list[Html]:
 def _main(summary: Summary) -> list[Html]:
     several = len(summary.parts) > 1
     whole = tables.overview(summary)
-    recipes = [joined(element("dt", name), element("dd", about)) for name, about in summary.recipes.items()]
+    recipes = [joined(element("dt", name), element("dd", prose(about))) for name, about in summary.recipes.items()]
     sections = [
         element(
             "section",
             element("h2", "What is compared"),
             element("p", introduction(summary), class_="lead"),
             element("dl", *recipes, class_="recipes") if recipes else None,
-            *(element("p", ended(note)) for note in summary.notes),
+            *(element("p", prose(ended(note))) for note in summary.notes),
         )
     ]
     if several and whole is None:
