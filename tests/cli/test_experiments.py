@@ -142,12 +142,15 @@ def test_runs_on_changed_text_are_found_with_a_note(folder: Path) -> None:
     file = folder / "made.toml"
     assert command("run", file, *places(folder)).returncode == 0
     note = "4 finished runs found by settings alone"
+    assert "by settings alone" not in command("report", file, *places(folder)).stdout
     for words in (["status", file], ["run", file, "--dry-run"]):
         assert note not in command(*words, *places(folder)).stdout
     train = folder / "data" / "copying" / "train.source.txt"
     train.write_text(train.read_text().replace("w1", "w2"))
     for words in (["status", file], ["run", file, "--dry-run"]):
         assert note in command(*words, *places(folder)).stdout
+    reported = command("report", file, "-o", folder / "made.html", *places(folder)).stdout
+    assert "4 runs found by settings alone" in " ".join(reported.split())
     assert "4 runs finished, 0 finished before" in command("run", file, *places(folder)).stdout
 
 

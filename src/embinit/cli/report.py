@@ -12,6 +12,7 @@ from embinit.cli import inputs as planning
 from embinit.cli import options as shared
 
 if TYPE_CHECKING:
+    from embinit.experiments.definition.draft import Draft
     from embinit.experiments.experiment import Experiment
     from embinit.experiments.runs.store import Results
     from embinit.experiments.spec import Spec
@@ -187,7 +188,8 @@ def _read_experiment(
     summary = summarize(experiment, results, texts=texts_in(prepared), file=str(file), options=options)
     names = {planned.spec.key: planned.spec.task.name for block in experiment.blocks for planned in block.runs}
     notes = data_notes({result.spec.task.data: names[key] for key, result in results.items()}, prepared)
-    summary = replace(summary, notes=(*summary.notes, *notes), caveats=(*summary.caveats, *_quick_look_caveats(quick)))
+    caveats = [*_quick_look_caveats(quick), *_changed_data_caveats(draft, experiment, results)]
+    summary = replace(summary, notes=(*summary.notes, *notes), caveats=(*summary.caveats, *caveats))
 
     def keep(path: Path) -> None:
         from embinit.reports.results_file import write_compact
@@ -200,6 +202,21 @@ def _read_experiment(
 def _is_complete(experiment: Experiment, results: Results) -> bool:
     """Return whether all runs of an experiment are finished."""
     return all(planned.spec.key in results for block in experiment.blocks for planned in block.runs)
+
+
+def _changed_data_caveats(draft: Draft, experiment: Experiment, results: Results) -> list[str]:
+    """Return a sentence on runs on the user's own files if these are not prepared as they are now."""
+    from embinit.format import plural
+
+    own = {name for name, task in draft.tasks.items() if task.name == "files"}
+    planned = (planned.spec for block in experiment.blocks if not block.missing for planned in block.runs)
+    count = sum(spec.key in results and not spec.task.data and spec.task.name in own for spec in planned)
+    if not count:
+        return []
+    return [
+        f"{plural(count, 'run')} found by settings alone, because the data is not prepared here, or has changed since. "
+        "`embinit run` compares it, and trains runs on changed data again."
+    ]
 
 
 def _quick_look_caveats(quick: Sequence[Spec]) -> list[str]:
