@@ -40,6 +40,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in headings(there), f"{page.name} names #{anchor} of {there.name}"
 
 
+def test_no_page_has_a_conflict_marker_of_git() -> None:
+    marked = [page.name for page in PAGES if re.search(r"^(<{7}|>{7}) ", page.read_text("utf-8"), re.MULTILINE)]
+    assert marked == []
+
+
 def test_the_readme_is_short_and_shows_its_figure() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert len(text.splitlines()) < 120
