@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,7 +151,7 @@ def test_runs_on_changed_text_are_found_with_a_note(folder: Path) -> None:
     for words in (["status", file], ["run", file, "--dry-run"]):
         assert note in command(*words, *places(folder)).stdout
     reported = command("report", file, "-o", folder / "made.html", *places(folder)).stdout
-    assert "4 runs found by settings alone" in " ".join(reported.split())
+    assert "4 finished runs found by settings alone" in " ".join(reported.split())
     assert "4 runs finished, 0 finished before" in command("run", file, *places(folder)).stdout
 
 
@@ -163,6 +164,24 @@ def test_a_damaged_run_is_named_after_the_table(folder: Path) -> None:
     assert again.returncode == 1
     assert f"{scores.parent.name}" in again.stderr
     assert "not counted: " in again.stderr
+    silent = command("run", file, "--json", *places(folder))
+    assert silent.returncode == 1
+    assert json.loads(silent.stdout)["already"] == 4
+    # Damaged runs of other experiments do not concern this one.
+    shutil.rmtree(scores.parent)
+    stranger = folder / "runs" / ("f" * 16)
+    stranger.mkdir()
+    (stranger / "spec.json").write_text("{")
+    (stranger / "run.json").write_text("{}")
+    unknown = BLOCK.replace('name = "copying"', 'name = "unknown"\nsource = "missing"')
+    written(
+        folder,
+        unknown + BLOCK,
+        HEAD.replace("[tasks.copying]", '[sources.missing]\npath = "missing.txt"\n\n[tasks.copying]'),
+    )
+    last = command("run", file, *places(folder))
+    assert last.returncode == 0, last.stderr
+    assert "needs missing.txt" in last.stderr
 
 
 def test_runs_whose_vectors_have_moved_are_counted(folder: Path) -> None:
@@ -172,6 +191,11 @@ def test_runs_whose_vectors_have_moved_are_counted(folder: Path) -> None:
     status = command("status", file, *places(folder)).stdout
     assert "needs small.txt" in status
     assert "4 of 4 runs done" in status
+    # A run that two blocks share counts once.
+    shared = '[[block]]\nname = "random"\nsource = ""\nmodel.dim = 16\nrecipe = "xavier"\ngrid.seed = [1, 2]\n'
+    written(folder, shared + BLOCK)
+    assert "4 of 4 runs done" in command("status", file, *places(folder)).stdout
+    assert json.loads(command("status", file, "--json", *places(folder)).stdout)["runs"] == 4
 
 
 def test_clean_cannot_ask_for_json(folder: Path) -> None:

@@ -29,3 +29,23 @@ def test_each_group_says_how_many_runs_follow(tmp_path: Path, capsys: pytest.Cap
         "failed: no memory",
         "1 run begins",
     ]
+
+
+def test_a_group_that_is_halved_does_not_count_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = read_jobs(planned(tmp_path)).jobs
+    whole, other = groups = [Group(jobs[:2]), Group(jobs[2:])]
+    first, second = whole.halves()
+    with Progress() as progress:
+        progress.planned(groups, 0)
+        progress.started(whole)
+        progress.started(first)
+        progress.finished(first, [tmp_path])
+        progress.started(second)
+    lines = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "2 runs side by side; 2 runs to follow",
+        "1 run begins; 3 runs to follow",
+        "1 run done, 1 of 4",
+        "1 run begins; 2 runs to follow",
+    ]
+    assert len(other.jobs) == 2

@@ -89,6 +89,24 @@ def test_rows_of_the_output_layer_are_a_matrix_of_their_own(tmp_path: Path) -> N
     assert len({spec.key for spec in (*plain, *same, *own)}) == 12
 
 
+def test_found_rate_does_not_name_new_runs_of_output_rows_alone(tmp_path: Path) -> None:
+    lines = 'recipe = "xavier"\noutput.source = "small"\noutput.recipe = "pretrained"\nseed = 1\n'
+    runs = read(tmp_path, f'[[block]]\nname = "x"\n{lines}grid.training.found_rate = [1.0, 0.1]\n').blocks[0].runs
+    assert len({run.spec.key for run in runs}) == 1
+
+
+def test_output_rows_in_the_defaults_are_for_blocks_that_can_have_them(tmp_path: Path) -> None:
+    head = HEAD + 'output.source = "small"\n'
+    blocks = "".join(
+        f'[[block]]\nname = "{name}"\nseed = 1\n{lines}'
+        for name, lines in (("untied", ""), ("tied", "model.tied = true\n"), ("labels", 'task = "sorting"\n'))
+    )
+    sides = [tuple(dict(block.runs[0].spec.sides)) for block in read(tmp_path, blocks, head).blocks]
+    assert sides == [("source", "target", "output"), ("source", "target"), ("text",)]
+    with pytest.raises(EmbinitError, match=r"output\.source does nothing: no task has this side"):
+        read(tmp_path, BLOCK, 'kind = "distribution"\n' + head)
+
+
 def test_a_measurement_has_no_output_layer(tmp_path: Path) -> None:
     head = 'kind = "distribution"\n' + HEAD
     with pytest.raises(EmbinitError, match="the task's matrices are encoder and decoder"):
@@ -237,6 +255,7 @@ IN_BLOCK = {
     "training.lr = 1e-3": "block 1 (x).training: unknown key 'lr'; did you mean 'rate'?",
     "model.d_model = 16": "block 1 (x).model: unknown key 'd_model'; did you mean 'dim'?",
     'baseline = "xavier"': "block 1 (x): unknown key 'baseline'; it belongs at the top of the file",
+    'tasks.x = "y"': "block 1 (x): unknown key 'tasks'; write [tasks.NAME]",
     "grid.seed = [1, 1]": "block 1 (x), grid.seed: a value occurs twice in the list",
     'grid.recipe = ["xavier", 3]': "block 1 (x), grid.recipe: 3, but a text is expected",
     "grid.model.haeds = [2]": "block 1 (x), grid.model: unknown key 'haeds'; did you mean 'heads'?",

@@ -284,6 +284,24 @@ def test_language_models_above_a_uniform_guess_did_not_learn() -> None:
     assert isinstance(verdict(report(block, results=results)), NoneBetter)
 
 
+def test_a_baseline_that_did_not_learn_silences_the_power_of_its_own_setting_alone() -> None:
+    wild, calm = [20.0, 21.0, 5.1], [5.0, 5.1, 5.2]
+    axes = ("model.norm", "recipe")
+    levels = {(norm, recipe): 0.0 for norm in ("post", "pre") for recipe in ("xavier", "pretrained")}
+    block, results = made.crossed(levels, axes, seeds=range(3))
+    runs, found = [], {}
+    for planned in block.runs:
+        spec = replace(planned.spec, task=Task("text", kind="language_model"), sides=planned.spec.sides[:1])
+        losses = wild if dict(planned.axes) == {"model.norm": "post", "recipe": "xavier"} else calm
+        loss = losses[spec.seed] + 0.01 * (dict(planned.axes)["recipe"] == "pretrained") * spec.seed
+        runs.append(replace(planned, spec=spec))
+        scores = {"test": {"perplexity": math.exp(loss), "loss": loss}}
+        found[spec.key] = replace(results[planned.spec.key], spec=spec, scores=scores)
+    notes = report(replace(block, runs=tuple(runs), score="perplexity"), results=found).parts[0].notes
+    of_power = [note.partition(":")[0] for note in notes if "cannot be seen" in note]
+    assert of_power == ["pretrained · pre-LN"]
+
+
 def test_a_block_with_blown_up_runs_says_so_in_the_answer_of_several_blocks() -> None:
     block, results = language_models({"xavier": [5.0, 5.1, 5.2], "raw": [20.0, 21.0, 22.0]})
     other = made.block("other", seeds=range(6))

@@ -200,12 +200,11 @@ main()
         (("small.toml", "--runs", "absent"), "--runs absent: no such folder"),
         (("small.toml", "--runs", "vectors.txt"), "--runs vectors.txt is a file, not a folder"),
         (("absent.toml",), "no such file: absent.toml"),
-        (("scores.csv", "--format", "md,svg"), "--format svg draws curves and sweeps, and a table of scores has none"),
         (
             ("scores.csv", "--format", "png", "-o", "out"),
-            "--format png draws curves and sweeps, and a table of scores has none",
+            "png would have curves and sweeps, and a table of scores has none to draw; choose another format: html, md",
         ),
-        (("small.toml", "--runs", "empty", "-o", "x.svg"), "the runs of small.toml have, up to now, none"),
+        (("small.toml", "--runs", "empty", "-o", "x.svg"), "the report on small.toml has none to draw"),
         (("absent.json",), "no such file: absent.json"),
     ],
 )
@@ -217,6 +216,14 @@ def test_wrong_words_are_one_sentence(folder: Path, words: tuple[str, ...], said
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "reports").exists()
+
+
+def test_a_picture_of_nothing_is_left_out_beside_other_formats(folder: Path) -> None:
+    (folder / "scores.csv").write_text("start,seed,score\nxavier,1,2\nglove,1,3\n")
+    done = run(folder, "scores.csv", "--format", "md,svg", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "not written: svg would have curves and sweeps" in done.stderr
+    assert [path.name for path in (folder / "out").iterdir()] == ["scores.md"]
 
 
 def test_the_small_file_of_a_measure_knows_its_experiment(folder: Path) -> None:

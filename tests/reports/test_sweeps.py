@@ -69,6 +69,26 @@ def test_a_sweep_over_named_recipes_takes_the_ratio_that_was_measured() -> None:
     assert {name: round(line[0].x, 3) for name, line in sweep.lines.items()} == {"xavier": 0.385, "pretrained": 9.259}
 
 
+def test_rows_of_the_output_layer_have_no_ratio_to_the_positions() -> None:
+    block, found = made.sweep_of("recipe", {"xavier": 37.0, "pretrained": 30.0})
+    facts = made.matrix("xavier")
+    found = {
+        key: replace(result, matrices={**result.matrices, "output": {**facts, "std": 99.0}})
+        for key, result in found.items()
+    }
+    part = report(block, found).parts[0]
+    assert part.sweep is not None
+    assert {name: round(line[0].x, 3) for name, line in part.sweep.lines.items()} == {
+        "xavier": 0.385,
+        "pretrained": 9.259,
+    }
+    assert {shape.side: shape.ratio is None for shape in part.shapes} == {
+        "source": False,
+        "target": False,
+        "output": True,
+    }
+
+
 def test_a_sweep_of_two_names_has_colours_for_one_and_dashes_for_the_other() -> None:
     runs, found = [], {}
     for positions in ("sinusoidal", "rotary", "none"):

@@ -42,12 +42,15 @@ def not_run(lines: Sequence[StatusLine]) -> list[str]:
 def found_by_settings(lines: Sequence[StatusLine]) -> list[str]:
     """Return a note if finished runs were found although their data is not prepared."""
     count = sum(len(line.done) for line in lines if line.keys is None and not line.missing)
-    if not count:
-        return []
-    return [
-        f"note: {plural(count, 'finished run')} found by settings alone, because the data is not prepared here, or has "
-        "changed since; `embinit run` compares it, and trains runs on changed data again"
-    ]
+    return [f"note: {by_settings(count)}"] if count else []
+
+
+def by_settings(count: int) -> str:
+    """Return a sentence on runs that were found although their data is not prepared."""
+    return (
+        f"{plural(count, 'finished run')} found by settings alone, because the data is not prepared here, or has changed "
+        "since; `embinit run` compares it, and trains runs on changed data again."
+    )
 
 
 def done_text(line: StatusLine) -> str:

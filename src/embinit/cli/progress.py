@@ -60,6 +60,11 @@ class Progress(Watch):
 
     def started(self, group: Group) -> None:
         """Show that the training of a group begins."""
+        # A group that did not fit the memory begins again as halves.
+        halves = set(group.keys)
+        self._training = {
+            name: known for name, known in self._training.items() if not halves.issubset(known.group.keys)
+        }
         self._training[group.name] = _Training(group, printed=time.monotonic())
         if self._live is None:
             together = " side by side" if len(group.jobs) > 1 else " begins"

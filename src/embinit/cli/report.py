@@ -103,7 +103,7 @@ def command(
             else:
                 summary, keep, inputs = _read_experiment(file, runs, work, data, vectors)
     formats = _formats(form, out)
-    _check_pictures(formats, summary, file)
+    formats = _without_pictures(formats, summary, file)
     targets = _targets(formats, out, summary.name)
     run_folders = [path.parent for path in targets.values() if (path.parent / "run.json").is_file()]
     shared.keep_inputs(targets.values(), *inputs, *run_folders)
@@ -206,17 +206,12 @@ def _is_complete(experiment: Experiment, results: Results) -> bool:
 
 def _changed_data_caveats(draft: Draft, experiment: Experiment, results: Results) -> list[str]:
     """Return a sentence on runs on the user's own files if these are not prepared as they are now."""
-    from embinit.format import plural
+    from embinit.cli.listing import by_settings
 
     own = {name for name, task in draft.tasks.items() if task.name == "files"}
     planned = (planned.spec for block in experiment.blocks if not block.missing for planned in block.runs)
     count = sum(spec.key in results and not spec.task.data and spec.task.name in own for spec in planned)
-    if not count:
-        return []
-    return [
-        f"{plural(count, 'run')} found by settings alone, because the data is not prepared here, or has changed since. "
-        "`embinit run` compares it, and trains runs on changed data again."
-    ]
+    return [by_settings(count)] if count else []
 
 
 def _quick_look_caveats(quick: Sequence[Spec]) -> list[str]:
@@ -291,20 +286,25 @@ def _formats(form: str | None, out: Path | None) -> list[str]:
     return ["html"]
 
 
-def _check_pictures(formats: Sequence[str], summary: Summary, file: Path) -> None:
-    """Raise EmbinitError if pictures are wanted of a report that has nothing to draw."""
-    wanted = [form for form in formats if form in _PICTURES]
-    if not wanted:
-        return
+def _without_pictures(formats: list[str], summary: Summary, file: Path) -> list[str]:
+    """Return the formats that the report can have: if there is nothing to draw, no pictures, with a message."""
+    others = [form for form in formats if form not in _PICTURES]
+    if len(others) == len(formats):
+        return formats
+    from embinit.cli.console import console
     from embinit.errors import EmbinitError
     from embinit.reports.writers.figures import names
 
-    if not names(summary):
-        why = "a table of scores has" if file.suffix.lower() in _TABLES else f"the runs of {file} have, up to now,"
-        raise EmbinitError(
-            f"--format {wanted[0]} draws curves and sweeps, and {why} none; choose another format: "
-            f"{', '.join(form for form in _ENDINGS if form not in _PICTURES)}"
-        )
+    if names(summary):
+        return formats
+    pictures = " and ".join(form for form in formats if form in _PICTURES)
+    what = "a table of scores" if file.suffix.lower() in _TABLES else f"the report on {file}"
+    message = f"{pictures} would have curves and sweeps, and {what} has none to draw"
+    if not others:
+        choices = ", ".join(form for form in _ENDINGS if form not in _PICTURES)
+        raise EmbinitError(f"{message}; choose another format: {choices}")
+    console(err=True).print(f"not written: {message}", markup=False, soft_wrap=True)
+    return others
 
 
 def _targets(formats: list[str], out: Path | None, name: str) -> dict[str, Path]:

@@ -163,9 +163,8 @@ def command(
         else:
             summary = executed(jobs, runs, device, members, workers, curves, keep_weights)
     summary.already += len(specs) - len(executable)
-    damaged = False
+    damaged = _results(resolved, runs, json)
     if not json:
-        damaged = _results(resolved, runs)
         _print_next(files, epochs, tensorboard, runs)
         if keep_weights:
             _print_weights(resolved, runs)
@@ -324,18 +323,21 @@ def _print_measured(written: list[Path]) -> None:
         screen.print(f"measured: {path}", markup=False, soft_wrap=True)
 
 
-def _results(resolved: Resolved, runs: Path) -> bool:
+def _results(resolved: Resolved, runs: Path, json: bool) -> bool:
     """Print the mean score of each start of each block, and name damaged runs; return whether there are any."""
     from embinit.cli.console import console
     from embinit.cli.listing import results_table
-    from embinit.experiments.runs.store import results_of
+    from embinit.experiments.runs.store import finished_folders, results_of
 
     damaged: dict[str, None] = {}
     for experiment in resolved.experiments:
         if experiment.kind == "training":
             results = results_of(experiment, runs)
-            console().print(results_table(experiment, results))
-            damaged |= dict.fromkeys(results.damaged)
+            if not json:
+                console().print(results_table(experiment, results))
+            # The folder may also hold damaged runs of other experiments.
+            own = [str(path) for key, path in finished_folders(experiment, runs).items() if key not in results]
+            damaged |= dict.fromkeys(text for text in results.damaged if any(path in text for path in own))
     for why in damaged:
         console(err=True).print(f"not counted: {why}", markup=False, soft_wrap=True)
     return bool(damaged)

@@ -39,13 +39,14 @@ def command(
     planned = {run.spec.key for block in blocks for run in block.runs}
     done = {key for line in lines for key in line.done}
     # Runs of a block that cannot be run here may have been finished before its files were moved.
-    counted = len(planned) + len({key for line in lines if line.missing for key in line.done})
+    elsewhere = {key for line in lines if not line.missing for key in line.done}
+    counted = len(planned) + len({key for line in lines if line.missing for key in line.done} - elsewhere)
     old, other = unplanned(plans, runs)
     others = _others(other, runs)
     if json:
         print_json(
             {
-                "runs": len(planned),
+                "runs": counted,
                 "done": sorted(done),
                 "running": {key: {"by": str(owner), "far": far} for key, (owner, far) in state.running.items()},
                 "stopped": state.stopped,

@@ -12,6 +12,9 @@ from typing import Any
 VERSION = 1
 #: The name of the matrix of an untied output layer among the sides of a run.
 OUTPUT = "output"
+#: The names of matrices in experiment files, with their names in specs, and the other way round.
+SIDES = {"encoder": "source", "decoder": "target", "text": "text", "output": OUTPUT}
+FILE_SIDES = {side: name for name, side in SIDES.items()}
 #: Settings that were added after the first runs, each with the value that means the earlier behaviour. A spec omits the
 #: setting at this value, so that existing runs keep their keys.
 LATER: dict[str, Any] = {
@@ -92,6 +95,11 @@ class Spec:
     def key(self) -> str:
         """Return the run's name: a hash of everything that decides its numbers."""
         return digest(self.as_json())
+
+    @property
+    def token_sides(self) -> tuple[tuple[str, Side], ...]:
+        """Return the matrices of the tokens that the model reads: all but the output layer's."""
+        return tuple((name, side) for name, side in self.sides if name != OUTPUT)
 
     @property
     def resolved(self) -> bool:

@@ -15,8 +15,8 @@ from embinit.corpora.user_files import find_user_files, is_table
 from embinit.diagnosis.missing import missing_tokens
 from embinit.errors import EmbinitError
 from embinit.experiments.definition.draft import canonical
-from embinit.experiments.definition.settings import SIDES
 from embinit.experiments.inputs.lookup import nearest
+from embinit.experiments.spec import SIDES
 from embinit.experiments.starter_file import TEXT_START, SideVectors, Starter
 from embinit.format import percent
 from embinit.hub import is_id

@@ -101,7 +101,8 @@ def _(verdict: kinds.RunsNotLearned) -> list[str]:
     runs += [f"runs of {plural(more, 'more start')}"] if more > 0 else []
     sizes = {start.vocabulary for start in verdict.starts}
     guess = f" ({sizes.pop():,})" if len(sizes) == 1 else ""
-    return [f"{listed(runs)} did not learn: their perplexity is above that of a uniform guess{guess}."]
+    whose = "its" if len(verdict.starts) == 1 and verdict.starts[0].runs == 1 else "their"
+    return [f"{listed(runs)} did not learn: {whose} perplexity is above that of a uniform guess{guess}."]
 
 
 @sentences.register

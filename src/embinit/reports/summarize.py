@@ -8,6 +8,7 @@ from itertools import chain, count
 
 from embinit.experiments.experiment import Block, Experiment
 from embinit.experiments.runs.result import Result, with_scored_split
+from embinit.experiments.spec import FILE_SIDES
 from embinit.format import listed
 from embinit.recipes.names import named_recipes
 from embinit.reports.analysis import provenance
@@ -169,10 +170,11 @@ def _recipes(experiment: Experiment) -> dict[str, str]:
     for block in experiment.blocks:
         for planned in block.runs:
             own = recipe_of(planned.axes)
-            for _, side in planned.spec.sides:
+            for place, side in planned.spec.sides:
                 name = own if own and own not in named_recipes() and own != side.recipe else side.recipe
                 steps.setdefault(name, {})[side.steps or side.recipe] = None
-                if is_recipe(block.sweep):  # the places of a sweep are on its axis
+                # The places of a sweep are on its axis.
+                if is_recipe(block.sweep) and block.sweep in ("recipe", f"{FILE_SIDES[place]}.recipe"):
                     swept.add(name)
     about = {}
     for name, ways in steps.items():

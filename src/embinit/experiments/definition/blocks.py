@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +10,12 @@ from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.errors import EmbinitError, closest
 from embinit.experiments.definition.architectures import Values, architecture, recorded, shared_dim, stated_dim
 from embinit.experiments.definition.draft import (
-    FILE_SIDES,
     DraftBlock,
     DraftRun,
     DraftSide,
     kind_of,
     matrices_of,
     needs_source,
-    sides_of,
 )
 from embinit.experiments.definition.file import BlockSettings, ExperimentFile
 from embinit.experiments.definition.grid import (
@@ -34,9 +33,9 @@ from embinit.experiments.definition.problems import Checked, Problems, block_pla
 from embinit.experiments.definition.run_settings import RunSettings, SettingsTable, SideSettings
 from embinit.experiments.definition.scores import score_and_split
 from embinit.experiments.definition.sections import Tables
-from embinit.experiments.definition.settings import GENERATED, SIDES, TaskSettings
+from embinit.experiments.definition.settings import GENERATED, TaskSettings
 from embinit.experiments.experiment import Axes, implied_target
-from embinit.experiments.spec import OUTPUT
+from embinit.experiments.spec import FILE_SIDES, OUTPUT, SIDES
 from embinit.format import listed
 from embinit.models.presets import preset
 from embinit.recipes.recipe import Recipe
@@ -65,7 +64,7 @@ def read_blocks(checked: Checked[ExperimentFile], tables: Tables, problems: Prob
     names = [block.name for block in blocks]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         problems.add("", f"two blocks are named {name!r}")
-    _check_sides_occur(defaults, blocks, tables, problems)
+    _check_sides_occur(defaults, blocks, tables, file.kind, problems)
     return tuple(_with_target(block, names, problems) for block in blocks)
 
 
@@ -78,10 +77,12 @@ def _with_target(block: DraftBlock, names: list[str], problems: Problems) -> Dra
     return replace(block, chooses_for=block.chooses_for or implied_target(block.name, names))
 
 
-def _check_sides_occur(defaults: dict[str, Any], blocks: list[DraftBlock], tables: Tables, problems: Problems) -> None:
+def _check_sides_occur(
+    defaults: dict[str, Any], blocks: list[DraftBlock], tables: Tables, kind: str, problems: Problems
+) -> None:
     """Add a mistake for each default of a side that no block's task has, because it would do nothing."""
     tasks = {run.task for block in blocks for run in block.runs}
-    sides = {FILE_SIDES[side] for name in tasks for side in matrices_of(tables.tasks[name])}
+    sides = {FILE_SIDES[side] for name in tasks for side in matrices_of(tables.tasks[name], kind)}
     for key in defaults if sides else ():
         side = key.partition(".")[0]
         if side in FILE_SIDES.values() and side not in sides:
@@ -181,20 +182,20 @@ class _BlockReader:
                 self._recipe(chosen, side)
                 self._source(chosen, side)
             return None
-        accepted = matrices_of(task) if self._kind == "training" else sides_of(task)
+        accepted = matrices_of(task, self._kind)
         names = [side for side in accepted if side != OUTPUT or _sets_output(chosen)]
         self._check_settings_apply(chosen, [FILE_SIDES[side] for side in accepted], names)
         sides = [(side, self._side(chosen, FILE_SIDES[side])) for side in names]
         sound = tuple((name, side) for name, side in sides if side is not None)
-        complete = self._complete(values, kind_of(task), [side for _, side in sound], len(sound) == len(sides))
-        if complete is not None and OUTPUT in names and dict(complete[0])["tied"]:
-            key = next(key for key in values if key.startswith(f"{FILE_SIDES[OUTPUT]}."))
-            self._problems.add(
-                self._where, f"{key} does nothing: the model's output layer is tied; set model.tied = false"
-            )
-            return None
+        complete = self._complete(values, kind_of(task), sound, len(sound) == len(sides))
         if complete is None or len(sound) < len(sides):
             return None
+        if OUTPUT in names and dict(complete[0])["tied"]:
+            sound = tuple((name, side) for name, side in sound if name != OUTPUT)
+            own = {**self._own, **dict(chosen.axes)}
+            for key in (key for key in own if key.startswith(f"{FILE_SIDES[OUTPUT]}.")):
+                message = f"{key} does nothing: the model's output layer is tied; set model.tied = false"
+                self._problems.add(self._where, message)
         row = tuple((key, as_text(value)) for key, value in chosen.axes if key != "seed")
         return DraftRun(str(values["task"]), sound, values.get("seed", 1), *complete, row)
 
@@ -261,11 +262,12 @@ class _BlockReader:
         return self._tables.recipe(filled(steps, values), chosen.on(side, "fill") or fill, self._where)
 
     def _complete(
-        self, values: dict[str, Any], kind: str, sides: list[DraftSide], sound: bool
+        self, values: dict[str, Any], kind: str, named: Sequence[tuple[str, DraftSide]], sound: bool
     ) -> tuple[Values, Values] | None:
         """Return model and training with all defaults; the dimension is left out if it is not known yet."""
         model = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("model.")}
         training = {key.partition(".")[2]: value for key, value in values.items() if key.startswith("training.")}
+        sides = [side for _, side in named]
         sources = {side.source: stated_dim(self._tables, side.source) for side in sides if side.source}
         try:
             if "preset" in model:
@@ -275,8 +277,9 @@ class _BlockReader:
             if dim is None and not sources and sound and not self._is_left_out("model.dim"):
                 raise EmbinitError("needs model.dim, because no source states the dimension")
             transformer = architecture(model, kind, dim)
-            # `found_rate` does not affect random rows, so they are one run at any rate.
-            same = {} if any(side.uses_source for side in sides) else {"found_rate": Training.found_rate}
+            # `found_rate` affects neither random rows nor the output layer, so they are one run at any rate.
+            uses_rate = any(side.uses_source for name, side in named if name != OUTPUT)
+            same = {} if uses_rate else {"found_rate": Training.found_rate}
             training_options = Training(**{"rate": _RATES[kind], **training, **same})
             for side in sides:
                 side.recipe.check(dim)

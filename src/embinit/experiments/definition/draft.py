@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.experiments.definition.settings import SIDES, SourceSettings, TaskSettings, kind_of_data
+from embinit.experiments.definition.settings import SourceSettings, TaskSettings, kind_of_data
 from embinit.experiments.experiment import Axes, Baseline
 from embinit.experiments.spec import OUTPUT, Side, Spec, Task
 from embinit.models.architecture import Architecture, default_heads
@@ -14,9 +14,6 @@ from embinit.recipes.names import named_recipes
 from embinit.recipes.recipe import Recipe
 from embinit.recipes.recipe import recipe as recipe_of
 from embinit.types import TEXT_TASKS
-
-#: The names of matrices in files, by their names in specs.
-FILE_SIDES = {side: name for name, side in SIDES.items()}
 
 
 @dataclass(frozen=True)
@@ -142,6 +139,7 @@ def sides_of(settings: TaskSettings) -> tuple[str, ...]:
     return ("source", "target") if kind_of(settings) == "translation" else ("text",)
 
 
-def matrices_of(settings: TaskSettings) -> tuple[str, ...]:
-    """Return the matrices that a run may set: the task's sides, and the output layer if it predicts tokens."""
-    return sides_of(settings) if kind_of(settings) == "classification" else (*sides_of(settings), OUTPUT)
+def matrices_of(settings: TaskSettings, file_kind: str) -> tuple[str, ...]:
+    """Return the matrices that a file may set: the task's sides, and the output layer if a training predicts tokens."""
+    predicts = file_kind == "training" and kind_of(settings) != "classification"
+    return (*sides_of(settings), OUTPUT) if predicts else sides_of(settings)

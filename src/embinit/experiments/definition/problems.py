@@ -153,6 +153,8 @@ def _remedy(key: str, table: Sequence[str | int], declared: Any) -> str:
     names = _keys(_declared_at(declared, table))
     if OTHER_NAMES.get(key) in names:
         return f"; did you mean {OTHER_NAMES[key]!r}?"
+    if table and (key,) in _FORMS:
+        return f"; write {_FORMS[key,]}"
     if table and key in _keys(declared):
         return "; it belongs at the top of the file, before the first table"
     return closest(key, names)

@@ -27,15 +27,12 @@ from pydantic.json_schema import SkipJsonSchema
 from embinit.corpora.data_sets import data_sets as known_tasks
 from embinit.corpora.data_sets import task_data
 from embinit.errors import closest
-from embinit.experiments.spec import OUTPUT
 from embinit.types import TEXT_TASKS, TaskKind
 
 #: Data sets that are generated, and so need no folder, with the kinds of their tasks.
 GENERATED = {
     "captions": "translation", "captions-labelled": "classification", "captions-text": "language_model",
 }  # fmt: skip
-#: The names of matrices in files, with their names in specs.
-SIDES = {"encoder": "source", "decoder": "target", "text": "text", "output": OUTPUT}
 #: Keys that no table declares are mistakes.
 _FORBID = ConfigDict(extra="forbid", allow_inf_nan=False)
 

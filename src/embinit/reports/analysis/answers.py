@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from embinit.experiments.experiment import Baseline
 from embinit.format import interval, listed, plural, signed
-from embinit.reports.analysis.chance import nothing_learned
+from embinit.reports.analysis.chance import nothing_learned, unlearned_rows
 from embinit.reports.analysis.lengths import length_note
 from embinit.reports.analysis.rows import LEVEL, difference
 from embinit.reports.analysis.selection import choice_verdicts
@@ -76,7 +76,7 @@ def block_verdicts(
     some = () if unlearned_runs is None else (unlearned_runs,)
     if sweep is not None and sweep.lines:
         return (*some, *sweep_verdicts(rows, metric, sweep)) if unlearned is None else (unlearned,)
-    verdict = _compared(rows, metric, baselines, _starts_of(unlearned_runs))
+    verdict = _compared(rows, metric, baselines, unlearned_rows(rows, unlearned_runs))
     if unlearned is None:
         return (*some, verdict)
     return (unlearned, verdict) if isinstance(verdict, UseStart) else (unlearned,)
@@ -99,10 +99,6 @@ def _compared(
         return _none_better(starts, better, metric, known, unlearned)
     equal = [row.label for row in sound[1:] if not is_beaten(sound[0], row, metric)][:NAMED]
     return UseStart(_differences(sound[0], metric), tuple(equal))
-
-
-def _starts_of(unlearned_runs: RunsNotLearned | None) -> set[str]:
-    return set() if unlearned_runs is None else {start.start for start in unlearned_runs.starts}
 
 
 def _in_own_setting(baselines: Sequence[Baseline]) -> bool:
@@ -148,7 +144,7 @@ def _none_better(
     nearest = max(starts, key=lambda row: min(_gain(difference, metric) for difference in row.differences))
     several = len(baselines) > 1
     # The spread of runs that did not learn says nothing about the others.
-    learned = [row for row in starts if unlearned.isdisjoint((row.label, row.differences[0].baseline))]
+    learned = [row for row in starts if row.label not in unlearned]
     judged = [] if several else [row for row in learned if row.differences[0].detectable is not None]
     undecided = [row for row in judged if not row.verdict]
     limited = max(undecided, key=lambda row: _gain(row.differences[0], metric), default=None)
@@ -294,8 +290,9 @@ def caveats(parts: Sequence[Part]) -> tuple[str, ...]:
         seeds = f"{listed([str(count) for count in floors])} {'seed' if list(floors) == [1] else 'seeds'}"
         rows_with = "such rows" if len(floors) == 1 else "rows with these numbers of seeds"
         texts.append(
-            f"With {seeds} the exact permutation test's p cannot fall below {listed(list(floors.values()))}: {rows_with} "
-            "get no mark of significance, and their intervals rest on the t distribution."
+            f"With {seeds} the exact permutation test's p cannot fall below {listed(list(floors.values()))}"
+            f"{' respectively' if len(floors) > 1 else ''}: {rows_with} get no mark of significance, and their intervals "
+            "rest on the t distribution."
         )
     return (*texts, *missing_blocks(parts))
 
@@ -331,12 +328,12 @@ def block_notes(
         )
     if any(len(row.differences) > 1 for row in rows):  # the table shows these differences
         return tuple(notes)
-    unlearned = _starts_of(unlearned_runs)
+    unlearned = unlearned_rows(rows, unlearned_runs)
     notes += [
         f"{row.label}: {gap.power}."
         for row in rows
         if sweep is None and (gap := row.difference) is not None and gap.n > 1 and not gap.verdict
-        if unlearned.isdisjoint((row.label, gap.baseline))
+        if row.label not in unlearned
     ]
     by_loss = "" if sweep is not None else loss_note(rows)
     return (*notes, *(note for note in (by_loss, length_note(rows, split)) if note))

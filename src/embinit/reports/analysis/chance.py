@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from embinit.experiments.runs.result import Result
 from embinit.reports import metrics
@@ -38,6 +38,19 @@ def runs_not_learned(results: Mapping[str, Sequence[Result]], split: str) -> Run
         if high and all(result.spec.task.kind in TEXT_TASKS for result in runs):
             starts.append(StartNotLearned(start, high, len(losses), vocabulary))
     return RunsNotLearned(tuple(starts)) if starts else None
+
+
+def unlearned_rows(rows: Sequence[TableRow], unlearned_runs: RunsNotLearned | None) -> set[str]:
+    """Return the labels of table rows that have runs that did not learn, or are compared with such a baseline."""
+    unlearned = set() if unlearned_runs is None else {start.start for start in unlearned_runs.starts}
+    bases = [row for row in rows if row.baseline]
+
+    def compared_with(row: TableRow) -> Iterator[str]:
+        for series in {difference.baseline for difference in row.differences}:
+            own = [base.label for base in bases if (base.series, base.setting) == (series, row.setting)]
+            yield from own or [base.label for base in bases if base.series == series]
+
+    return {row.label for row in rows if not unlearned.isdisjoint((row.label, *compared_with(row)))}
 
 
 def nothing_learned(

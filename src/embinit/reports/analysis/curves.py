@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from embinit.experiments.experiment import Block
 from embinit.experiments.runs.result import Result
-from embinit.experiments.spec import Spec
+from embinit.experiments.spec import OUTPUT, Spec
 from embinit.models.architecture import ADDED
 from embinit.positions import SINUSOIDAL_RMS
 from embinit.reports import metrics
@@ -176,8 +176,9 @@ def _float(value: str) -> float | None:
 
 def _measured(done: list[Result]) -> float | None:
     for result in done:
-        if result.matrices:
-            last = list(result.matrices.values())[-1]
+        matrices = [matrix for side, matrix in result.matrices.items() if side != OUTPUT]
+        if matrices:
+            last = matrices[-1]
             return ratio(result, float(last["std"]), int(last["dim"]))
     return None
 

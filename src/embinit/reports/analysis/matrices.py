@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from embinit.experiments.experiment import Block
 from embinit.experiments.runs.result import MatrixFacts, Result
+from embinit.experiments.spec import OUTPUT
 from embinit.reports.analysis import published
 from embinit.reports.analysis.curves import ratio
 from embinit.reports.analysis.rows import Results, finished, grouped
@@ -42,7 +43,8 @@ def _shape(block: Block, row: TableRow, result: Result, side: str, matrix: Matri
         std=float(matrix["std"]),
         min=float(matrix["min"]),
         max=float(matrix["max"]),
-        ratio=ratio(result, float(matrix["std"]), int(matrix["dim"])),
+        # Rows of the output layer are never added to positions.
+        ratio=None if side == OUTPUT else ratio(result, float(matrix["std"]), int(matrix["dim"])),
         counts=tuple(int(count) for count in histogram["counts"]),
         edges=tuple(float(edge) for edge in histogram["edges"]),
         types=coverage and coverage["types"],

@@ -64,7 +64,7 @@ def examples(block: Block, rows: Sequence[TableRow], results: Results, texts: Te
     if spec is None:
         return ()
     known = texts(spec, block.split)
-    if known is None and len(spec.sides) == 1:
+    if known is None and len(spec.token_sides) == 1:
         return ()
     known = known or SplitTexts((), ())
     count = min(len(lines) for lines in outputs.values())
