@@ -148,6 +148,11 @@ def test_a_vocabulary_without_the_order_of_rows_is_an_error(tokens: object) -> N
         align(source(["a", "b"]), tokens)
 
 
+def test_the_keys_of_a_dictionary_are_a_vocabulary_in_their_order() -> None:
+    ids = {"b": 0, "a": 1}
+    assert align(source(["a", "b"]), ids.keys()).vocabulary.tokens == ("b", "a")
+
+
 def test_another_dimension_is_an_error_unless_asked_for() -> None:
     embeddings = source([f"w{i}" for i in range(40)])
     with refused("made has 3 dimensions", "the model has 2", "pca", "--project"):

@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from embinit.alignment import align
 from embinit.diagnosis.diagnose import diagnose
+from embinit.export.outputs import output_of
 from embinit.hosts import host
 from embinit.types import Embeddings, Origin
 from tests.refusal import refused
@@ -91,7 +93,7 @@ def test_a_head_of_its_own_is_seen_in_the_model_itself() -> None:
 
 def test_a_model_without_an_output_layer_is_shown_as_such(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    headless = host(transformers.BertModel(transformers.BertConfig(**SIZES)))
+    headless = host(transformers.BertForSequenceClassification(transformers.BertConfig(**SIZES)))
     assert headless.headless and not host(transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))).headless
     assert "output layer        none" in str(headless) and "no output layer" in repr(headless)
     rows = Embeddings([f"w{i}" for i in range(100)], 50 * matrix(100, 16), Origin("made", "made"))
@@ -100,6 +102,38 @@ def test_a_model_without_an_output_layer_is_shown_as_such(tmp_path: Path) -> Non
         for name, model in (("none", headless), ("tied", replace(headless, headless=False)))
     }
     assert "logits" in findings["tied"] and "logits" not in findings["none"]
+
+
+def base_model(name: str, tied: bool) -> Any:
+    transformers = pytest.importorskip("transformers")
+    if name == "GPT2Model":
+        config = transformers.GPT2Config(vocab_size=30, n_embd=16, n_layer=1, n_head=2, tie_word_embeddings=tied)
+    elif name == "MarianDecoder":
+        config = transformers.MarianConfig(
+            vocab_size=30, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+            decoder_attention_heads=2, encoder_ffn_dim=8, decoder_ffn_dim=8, max_position_embeddings=8, pad_token_id=0,
+            share_encoder_decoder_embeddings=False, tie_word_embeddings=tied,
+        )  # fmt: skip
+        return transformers.MarianModel(config).get_decoder()
+    else:
+        config = transformers.BertConfig(**SIZES, tie_word_embeddings=tied)
+    return getattr(transformers, name)(config)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("name", ["BertModel", "GPT2Model", "MarianDecoder"])
+def test_the_output_layer_of_a_base_model_is_outside_and_tied_as_its_config_says(name: str, tied: bool) -> None:
+    model = base_model(name, tied)
+    assert output_of(model, model.get_input_embeddings()) == "outside"
+    described = host(model)
+    assert (described.headless, described.output_outside, described.tied) == (False, True, tied)
+    words = "tied to the embedding" if tied else "not tied"
+    assert f"output layer        not part of this model; {words} by its config" in str(described)
+    assert f", {'tied' if tied else 'not tied'} outside, " in repr(described)
+    rows = Embeddings([f"w{i}" for i in range(100)], 50 * matrix(100, 16), Origin("made", "made"))
+    diagnosis = diagnose(align(rows), host=model)
+    assert ("logits" in {finding.name for finding in diagnosis.verdict.findings}) == tied
+    assert diagnosis.as_dict()["host"]["headless"] is False
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import EmbinitError, Unavailable, closest
-from embinit.hub import download, embedding_of, is_config, is_embedding, is_id, is_linear, is_model, uncompiled
+from embinit.hub import (
+    download,
+    embedding_of,
+    is_base_model,
+    is_config,
+    is_embedding,
+    is_id,
+    is_linear,
+    is_model,
+    uncompiled,
+)
 from embinit.sources.checkpoint import NoWeights, weights_of
 from embinit.sources.repositories import Folder, Hub
 from embinit.text.token_files import read_json_object
@@ -100,7 +110,9 @@ def _host_of_model(model: Any) -> Host:
     described = _described(model.config.to_dict(), _name_of(model), lambda: _model_position_rms(model))
     rows, head = embedding_of(model).weight, model.get_output_embeddings()
     tied = described.tied if head is None else head.weight is rows
-    return replace(described, tied=tied, headless=head is None, dim=int(rows.shape[1]))
+    outside = head is None and is_base_model(model)
+    headless = head is None and not outside
+    return replace(described, tied=tied, headless=headless, output_outside=outside, dim=int(rows.shape[1]))
 
 
 def _name_of(value: Any) -> str:

@@ -117,6 +117,14 @@ def is_model(value: Any) -> bool:
     return is_instance(value, "transformers", "PreTrainedModel")
 
 
+def is_base_model(model: Any) -> bool:
+    """Return whether a model is its own base model, so that it may be a part of a model with an output layer.
+
+    Decoders and bare layers are such parts too.
+    """
+    return getattr(model, "base_model", model) is model
+
+
 def is_embedding(value: Any) -> bool:
     """Return whether a value is torch's embedding layer."""
     return is_instance(value, "torch", "Embedding")

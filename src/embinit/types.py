@@ -332,9 +332,13 @@ class Host:
     position_rms_assumed: bool = False
     #: the model has no output layer with an entry for each token
     headless: bool = False
+    #: the model is a base model or a decoder, whose output layer is not part of it; `tied` is what its config says
+    output_outside: bool = False
 
     def __repr__(self) -> str:
         output = "no output layer" if self.headless else "tied" if self.tied else "not tied"
+        if self.output_outside:
+            output += " outside"
         return f"Host({self.name!r}, {self.positions} positions, {output}, {self.numbers})"
 
     def __str__(self) -> str:
@@ -352,6 +356,8 @@ class Host:
             "pre": "of a copy, in each block",
         }
         output = "none" if self.headless else "tied to the embedding" if self.tied else "has weights of its own"
+        if self.output_outside:
+            output = f"not part of this model; {'tied to the embedding' if self.tied else 'not tied'} by its config"
         start = f"σ = {number(self.initial)}" if isinstance(self.initial, float | int) else self.initial
         facts = [
             ("description", self.about),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -270,15 +271,38 @@ def test_numbers_that_the_models_format_does_not_hold_are_an_error() -> None:
     assert initialize(model.float(), tokenizer(), large, recipe="pretrained").replaced == len(FOUND)
 
 
-def test_rows_that_embinit_wrote_are_not_called_trained() -> None:
+def _train(**options: Any) -> Callable[[Any], None]:
+    """Return a function that trains a model for one step of AdamW."""
+
+    def take_step(model: Any) -> None:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, **options)
+        model(input_ids=torch.arange(8)[None], labels=torch.arange(8)[None]).loss.backward()
+        optimizer.step()
+
+    return take_step
+
+
+def _add_to_data(model: Any) -> None:
+    model.get_input_embeddings().weight.data.add_(1e-6)
+
+
+def _replace_data(model: Any) -> None:
+    weight = model.get_input_embeddings().weight
+    weight.data = weight.data + 1e-6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_train(foreach=False), _train(fused=True), _add_to_data, _replace_data],
+    ids=["AdamW", "AdamW, fused", "data.add_", "new data"],
+)
+def test_rows_that_embinit_wrote_are_not_called_trained(change: Callable[[Any], None]) -> None:
     model, raw = model_of("bert"), vectors(std=0.1)  # their mean is not zero
     assert not initialize(model, tokenizer(), raw, recipe="pretrained").was_trained
     again = initialize(model, tokenizer(), raw, recipe="pretrained")
     assert not again.was_trained
     assert not any("look trained" in warning for warning in again.warnings)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
-    model(input_ids=torch.arange(8)[None], labels=torch.arange(8)[None]).loss.backward()
-    optimizer.step()
+    change(model)
     assert initialize(model, tokenizer(), raw, recipe="pretrained").was_trained
 
 
@@ -314,6 +338,18 @@ def test_sizes_that_are_off_are_warnings() -> None:
     )
     assert len(smaller.kept["no token"]) == 44
     assert not any("rows" in warning for warning in initialize(model_of("bert"), tokenizer(), vectors()).warnings)
+
+
+@pytest.mark.parametrize("recipe", ["advised", "pretrained"])
+def test_aligned_vectors_of_more_tokens_than_rows_are_like_their_source(recipe: str) -> None:
+    larger = tokenizer([*TOKENS, "one", "two", "three"])
+    source = vectors([*FOUND, "two"])
+    model, expected = model_of("bert"), model_of("bert")
+    report = initialize(model, larger, embinit.align(source, larger), recipe=recipe)
+    other = initialize(expected, larger, source, recipe=recipe)
+    assert weight(model).tobytes() == weight(expected).tobytes()
+    assert (report.warnings, report.matches, report.coverage) == (other.warnings, other.matches, other.coverage)
+    assert any("the tokenizer has 86 tokens, but the model has 84 rows" in warning for warning in report.warnings)
 
 
 @pytest.mark.parametrize(

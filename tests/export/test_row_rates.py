@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -411,6 +412,17 @@ def test_the_handles_of_two_calls_say_the_product_and_a_removed_one_says_so() ->
     assert repr(first) == "RowRates(9 rows: removed)"
     assert "(removed)" in first._repr_html_()
     assert repr(second) == "RowRates(9 rows: 1 at 0.1, 8 at 1)"
+
+
+def test_a_handle_whose_optimizer_is_gone_says_so() -> None:
+    module = layer()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    handle, other = row_rates(optimizer, module, 0.5), row_rates(optimizer, module, 0.1)
+    del optimizer
+    gc.collect()
+    for each in (handle, other):
+        assert repr(each) == "RowRates(9 rows: removed)"
+        assert "(removed)" in each._repr_html_()
 
 
 class OneMember:

@@ -109,6 +109,24 @@ def test_a_model_that_was_resized_in_part_is_restored() -> None:
     assert model(input_ids=torch.tensor([[1, 2]]), decoder_input_ids=torch.tensor([[1]])).logits.shape[-1] == 50
 
 
+def test_frozen_weights_and_hooks_are_restored() -> None:
+    model = marian(50)
+    model.get_encoder().layers[0].requires_grad_(False)
+    calls: list[str] = []
+    model.register_forward_pre_hook(lambda *_: calls.append("before"))
+    before = [parameter.requires_grad for parameter in model.parameters()]
+    assert set(before) == {True, False}
+    with pytest.raises(RuntimeError, match="stop"), restored_after_errors(model):
+        for parameter in model.parameters():
+            parameter.requires_grad_(not parameter.requires_grad)
+        handle = model.register_forward_hook(lambda *_: calls.append("inside"))
+        raise RuntimeError("stop")
+    assert [parameter.requires_grad for parameter in model.parameters()] == before
+    model(input_ids=torch.tensor([[1, 2]]), decoder_input_ids=torch.tensor([[1]]))
+    assert calls == ["before"]
+    handle.remove()  # of a hook that is gone already
+
+
 def test_a_class_that_cannot_be_resized_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = made("bert")
 

@@ -92,21 +92,30 @@ def set_rows(matrix: Matrix, ids: npt.NDArray[np.int64], *weights: Any) -> None:
         if not torch.equal(weight.detach().contiguous().view(torch.uint8), expected.contiguous().view(torch.uint8)):
             raise EmbinitError("the layer does not hold the rows that were put into it")
         written[ids] = True
-        if not weight.is_inference():  # such tensors have no version
-            _written()[weight] = (weight._version, written)
+        _written()[weight] = (written, _checksum(weight, written))
 
 
 def written_rows(weight: Any) -> Flags:
-    """Return a flag for each row: whether `set_rows` wrote it and nothing has changed the weight since."""
-    version, flags = _written().get(weight, (None, None))
-    if version is None or version != weight._version or len(flags) != len(weight):
+    """Return a flag for each row: whether `set_rows` wrote it and nothing has changed these rows since."""
+    flags, checksum = _written().get(weight, (None, None))
+    if flags is None or len(flags) != len(weight) or checksum != _checksum(weight, flags):
         return np.zeros(len(weight), dtype=bool)
     return np.array(flags)
 
 
+def _checksum(weight: Any, flags: Flags) -> int:
+    """Return a hash of the bytes of these rows.
+
+    The `_version` of a tensor is no substitute: fused optimizers and changes of `weight.data` do not raise it.
+    """
+    import torch
+
+    return hash(weight.detach().contiguous().view(torch.uint8).cpu().numpy()[flags].tobytes())
+
+
 @cache
 def _written() -> Any:
-    """Return a dictionary from each weight that `set_rows` filled to its version after that, and to flags of its rows."""
+    """Return a dictionary from each weight that `set_rows` filled to flags of its rows and their checksum."""
     from torch.utils.weak import WeakTensorKeyDictionary
 
     return WeakTensorKeyDictionary()

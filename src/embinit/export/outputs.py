@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from embinit.errors import EmbinitError
 from embinit.export.resize import is_tied
-from embinit.hub import is_embedding, is_linear
+from embinit.hub import is_base_model, is_embedding, is_linear
 
 Output = Literal["tied", "tied to the decoder", "set", "kept", "none", "outside", "this layer"]
 
@@ -35,8 +35,7 @@ def output_of(model: Any, layer: Any) -> Output:
         return "this layer"
     head = output_layer(model)
     if head is None:
-        # A model that is its own base model may be a part of a model with an output layer: a decoder, a bare layer.
-        return "outside" if getattr(model, "base_model", model) is model else "none"
+        return "outside" if is_base_model(model) else "none"
     if is_tied(model):
         return "tied"
     decoder = decoder_embedding(model, layer)

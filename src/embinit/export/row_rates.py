@@ -149,12 +149,13 @@ class RowRates:
         return Panel(f"Rates of rows{'' if calls else ' (removed)'}", facts)
 
     def _calls(self) -> list[RowRates]:
-        """Return the handles that act on the same rows in the same optimizer, this one among them; none if it is removed."""
-        if self not in _ATTACHED:
-            return []
+        """Return the handles that act on the same rows in the same optimizer, this one among them.
+
+        A handle that is removed, or whose optimizer is gone, has none.
+        """
         optimizer = self._optimizer()
-        if optimizer is None:  # it is gone, and a handle without an optimizer stands alone
-            return [self]
+        if optimizer is None or self not in _ATTACHED:
+            return []
         return [other for other in _ATTACHED if other._weight is self._weight and other._optimizer() is optimizer]
 
     def _counts(self) -> list[tuple[str, int]]:

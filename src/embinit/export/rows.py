@@ -194,8 +194,12 @@ def _host_of(model: Any, *, needed: bool) -> Host | None:
 
 
 def _checked(aligned: Aligned, vocabulary: Vocabulary, dim: int) -> Aligned:
-    """Return aligned vectors if they have the tokens and the dimension of the model."""
-    if aligned.vocabulary.tokens != vocabulary.tokens:
+    """Return aligned vectors of the tokens of the model; other tokens or another dimension are an error.
+
+    The aligned tokens may go on after the tokens of the model, because a tokenizer can have more tokens than rows.
+    """
+    tokens = len(vocabulary)
+    if aligned.vocabulary.tokens[:tokens] != vocabulary.tokens:
         raise EmbinitError(
             f"the vectors are aligned with {plural(len(aligned), 'token')} ({aligned.vocabulary.origin}), which are not "
             f"the {plural(len(vocabulary), 'token')} of the model ({vocabulary.origin}); give the source of the vectors, or "
@@ -206,7 +210,13 @@ def _checked(aligned: Aligned, vocabulary: Vocabulary, dim: int) -> Aligned:
             f"the aligned vectors have {aligned.dim} dimensions, but the model has {dim}; align them with "
             f"embinit.align(source, tokenizer, dim={dim}, project='orthogonal')"
         )
-    return replace(aligned, vocabulary=vocabulary)
+    return replace(
+        aligned,
+        vocabulary=vocabulary,
+        vectors=aligned.vectors[:tokens],
+        found=aligned.found[:tokens],
+        kinds=aligned.kinds[:tokens],
+    )
 
 
 def _check_dimension(embeddings: Embeddings, dim: int) -> None:

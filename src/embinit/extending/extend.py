@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from embinit.errors import EmbinitError, require
+from embinit.export.outputs import decoder_embedding
 from embinit.export.resize import TokenLayers, is_tied, output_tensors, set_token_layers, token_layers
 from embinit.extending.advice import advise
 from embinit.extending.auxiliary import auxiliary_of
@@ -178,9 +179,7 @@ def check_model(model: Any) -> None:
         raise EmbinitError("the model is quantized; extend the original model and quantize the result")
     if any(tensor.is_meta for tensor in (layer.weight, *output_tensors(model))):
         raise EmbinitError(f"this {type(model).__name__} has no weights yet (device meta); load it first")
-    decoder = getattr(model, "get_decoder", lambda: None)()
-    own = getattr(decoder, "get_input_embeddings", lambda: None)()
-    if own is not None and own.weight is not layer.weight:
+    if decoder_embedding(model, layer) is not None:
         parts = (
             "extend each of them: extend(model.encoder, …) and extend(model.decoder, …)"
             if is_model(getattr(model, "encoder", None))

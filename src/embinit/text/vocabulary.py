@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
@@ -57,7 +57,7 @@ def as_vocabulary(tokens: Any) -> Vocabulary:
         raise EmbinitError(
             "a vocabulary is a list of tokens in row order, not a mapping; give sorted(ids, key=ids.get)"
         )
-    if isinstance(tokens, Set):
+    if isinstance(tokens, set | frozenset):
         raise EmbinitError(
             f"a vocabulary is a list of tokens in row order, but a {type(tokens).__name__} has no order; give a list"
         )
