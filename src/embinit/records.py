@@ -144,7 +144,8 @@ def read_arrays(path: Path, kind: Any, remedy: str) -> Iterator[tuple[Any, Mappi
         raise Damaged(f"{path} is damaged: {error}") from None
     except EmbinitError:
         raise
-    except (ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    # zipfile raises RuntimeError for an encrypted member, and its subclass NotImplementedError for an unknown compression.
+    except (ValueError, KeyError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise Damaged(f"{path} is damaged: {error}") from None
 
 
