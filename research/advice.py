@@ -49,7 +49,7 @@ def headline(trials: Sequence[Trial]) -> str:
 
 
 def _tallies(trials: Sequence[Trial]) -> tuple[Tally, dict[str, Tally]]:
-    """Return the tally of the advice, and of the blind advisers; those that always choose alike are listed once."""
+    """Return the tally of the advice, and one for each blind adviser. Advisers with equal choices share a tally."""
     names: dict[tuple[str, ...], str] = {}
     advisers = blind_advisers()
     for name, adviser in advisers.items():

@@ -135,7 +135,7 @@ def lengths(file: ResultsFile, selection: Selection = "kept") -> tuple[Length, .
 
 
 def standardized(trainings: Iterable[Length], finished: bool = True) -> tuple[Length, ...]:
-    """Return the lengths of standardized rows that are finished, or those that are not."""
+    """Return the trainings of standardized rows that are finished, or the unfinished ones."""
     return tuple(length for length in trainings if length.recipe == STANDARDIZED and length.finished == finished)
 
 

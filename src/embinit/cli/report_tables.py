@@ -48,6 +48,8 @@ def print_report(summary: Summary, screen: Console) -> None:
         columns = _fitting(content, screen.width)
         hidden |= {name: None for place, name in enumerate(content.header) if place not in columns}
         printed = table(*(content.header[place] for place in columns))
+        for column, (place, width) in zip(printed.columns, columns.items(), strict=True):
+            column.width, column.no_wrap = width, place > 0 and content.header[place] != "against"
         for row in content.rows:
             cells = [row[place] for place in columns]
             if any(map(str, cells)):  # without the differences, a further baseline's line is empty
@@ -68,21 +70,30 @@ def print_report(summary: Summary, screen: Console) -> None:
         screen.print(Text(f"{count} ({', '.join(hidden)}); {advice}.", style="dim"))
 
 
-def _fitting(content: Table, width: int) -> list[int]:
-    """Return the numbers of the columns that fit side by side; the files have all columns.
+def _fitting(content: Table, width: int) -> dict[int, int]:
+    """Return the numbers of the columns that fit side by side, with their widths; the files have all columns.
 
-    The score and the difference to the baseline are kept longest.
+    The score and the difference to the baseline are kept longest. Names of starts wrap before a difference is hidden.
     """
-    widths = [
-        max(map(len, (name, *(str(row[place]) for row in content.rows)))) for place, name in enumerate(content.header)
-    ]
-    word = max((len(word) for row in content.rows for word in str(row[0]).split()), default=0)
-    widths[0] = min(widths[0], max(word, _WRAPPED))
-    columns = list(range(len(widths)))
-    spare = [place for name in _SPARE for place in columns if content.header[place] == name]
+    cells = {place: [name, *(str(row[place]) for row in content.rows)] for place, name in enumerate(content.header)}
+    named = [place for place, name in enumerate(content.header) if place == 0 or name == "against"]
+    words = {place: max(len(word) for cell in cells[place] for word in cell.split()) for place in named}
+    whole = {place: max(map(len, column)) for place, column in cells.items()}
+    widths = whole | {place: min(whole[place], max(words[place], _WRAPPED)) for place in named}
+    spare = [place for name in _SPARE for place in widths if content.header[place] == name]
     kept = ("against", "difference")
-    others = sorted(columns[2:], key=lambda place: (content.header[place].startswith(kept), -place))
+    others = sorted(list(widths)[2:], key=lambda place: (content.header[place].startswith(kept), -place))
     for place in [*spare, *others]:
-        if sum(widths[place_shown] + 2 for place_shown in columns) - 2 > width and place in columns:
-            columns.remove(place)
-    return columns
+        if content.header[place].startswith(kept) and _total(widths) > width:
+            widths |= {name: words[name] for name in named if name in widths}
+        if place in widths and _total(widths) > width:
+            del widths[place]
+    for place in named:  # room that is left
+        if place in widths:
+            widths[place] = min(whole[place], widths[place] + max(0, width - _total(widths)))
+    return widths
+
+
+def _total(widths: dict[int, int]) -> int:
+    """Return the width of a table: two spaces separate its columns."""
+    return sum(widths.values()) + 2 * (len(widths) - 1)
